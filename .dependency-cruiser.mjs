@@ -1,0 +1,90 @@
+/** The house's import rules (docs/architecture.md): imports go down, through a library's front door, never app to app. */
+const forbid = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
+
+export default {
+  forbidden: [
+    forbid(
+      'no-circular',
+      'A cycle is one thing in two files.',
+      {},
+      { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    ),
+    forbid('no-unresolved', 'Every import resolves.', {}, { couldNotResolve: true }),
+    forbid(
+      'contracts-alone',
+      'Contracts import no other part of the house.',
+      { path: '^libs/contracts/' },
+      { path: '^(apps|libs/(authority|materializer))/' },
+    ),
+    forbid(
+      'authority-down',
+      'Authority imports contracts only.',
+      { path: '^libs/authority/' },
+      { path: '^(apps|libs/materializer)/' },
+    ),
+    forbid(
+      'materializer-down',
+      'The materializer imports contracts only.',
+      { path: '^libs/materializer/' },
+      { path: '^(apps|libs/authority)/' },
+    ),
+    forbid(
+      'no-app-to-app',
+      'The apps meet on the wire only.',
+      { path: '^apps/([^/]+)/' },
+      { path: '^apps/', pathNot: '^apps/$1/' },
+    ),
+    forbid(
+      'worker-knows-the-wire',
+      'The worker has no database.',
+      { path: '^apps/worker/' },
+      { path: '^libs/authority/' },
+    ),
+    forbid(
+      'cli-knows-contracts',
+      'The command line knows the contracts only.',
+      { path: '^apps/cli/' },
+      { path: '^libs/(authority|materializer)/' },
+    ),
+    forbid(
+      'worker-small',
+      'The worker loads no database driver, ORM, Express or Swagger.',
+      { path: '^(apps/worker|libs/(contracts|materializer))/', pathNot: 'spec\\.ts$' },
+      { path: 'node_modules/(pg|typeorm|express|@nestjs/(typeorm|platform-express|swagger))/' },
+    ),
+    forbid(
+      'front-door',
+      'A library is entered through its front door.',
+      { path: '^(apps|test)/|^libs/([^/]+)/' },
+      {
+        path: '^libs/[^/]+/src/',
+        pathNot:
+          '^libs/$2/|^libs/contracts/src/(documents|failure|wire)/index\\.ts$|^libs/(authority|materializer)/src/index\\.ts$',
+      },
+    ),
+    forbid(
+      'documents-pure',
+      'The documents of the contracts do no I/O.',
+      { path: '^libs/contracts/src/documents/', pathNot: 'spec\\.ts$' },
+      {
+        path: '^(class-|@nestjs|reflect-metadata)|^node:(?!crypto$)|node_modules/(class-|@nestjs|reflect-metadata)',
+      },
+    ),
+    forbid(
+      'no-dev-in-product',
+      'Programs run without development packages.',
+      { path: '^(apps|libs)/', pathNot: 'spec\\.ts$' },
+      { dependencyTypes: ['npm-dev'] },
+    ),
+  ],
+  options: {
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+      mainFields: ['module', 'main', 'types'],
+    },
+  },
+};

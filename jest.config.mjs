@@ -1,0 +1,35 @@
+/** One project per kind of test: pure, with a real PostgreSQL, with real processes and TLS. */
+const shared = {
+  rootDir: '.',
+  testEnvironment: 'node',
+  roots: ['<rootDir>/apps', '<rootDir>/libs', '<rootDir>/test'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
+          target: 'es2023',
+          keepClassNames: true,
+        },
+        module: { type: 'commonjs' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+  moduleNameMapper: {
+    '^@valise/contracts/(documents|failure|wire)$': '<rootDir>/libs/contracts/src/$1',
+    '^@valise/(authority|materializer)$': '<rootDir>/libs/$1/src',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  setupFiles: ['reflect-metadata'],
+};
+
+export default {
+  projects: [
+    { ...shared, displayName: 'unit', testMatch: ['**/*.spec.ts'] },
+    { ...shared, displayName: 'db', testMatch: ['**/*.db-spec.ts'] },
+    { ...shared, displayName: 'e2e', testMatch: ['**/*.e2e-spec.ts'] },
+  ],
+};

@@ -1,0 +1,3 @@
+export { FAILURES, type FailureCode } from './catalogue.js';
+export { IDLE_REASONS, REASON_CODES, type IdleReason, type ReasonCode } from './reasons.js';
+export { ValiseError, type Facts } from './valise-error.js';

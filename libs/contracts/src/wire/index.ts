@@ -1,0 +1,18 @@
+export * from './activation.dto.js';
+export * from './artifact.dto.js';
+export * from './completion.dto.js';
+export {
+  LEASE_TOKEN,
+  LOG_ARTIFACT_ID,
+  UUID_ANY,
+  UUID_V4,
+  UUID_V7,
+  WORKER_ID,
+  type FieldSchema,
+} from './fields.js';
+export * from './lease.dto.js';
+export * from './management.dto.js';
+export * from './offer.dto.js';
+export { fieldsOf, readBody, type DtoField } from './read.js';
+export * from './secret-delivery.dto.js';
+export * from './session.dto.js';

@@ -1,0 +1,73 @@
+import {
+  Generation,
+  Identifier,
+  LeaseToken,
+  Nested,
+  OneOf,
+  Optional,
+  Text,
+  TimeMs,
+  UUID_V4,
+  Version,
+} from './fields.js';
+
+export const LEASE_CONTROL_SCHEMA = 'qinglong/remote-worker-lease-control@v1';
+
+/** wire.md §6 "fence fields": what a holder proves its lease with. */
+export class LeaseFence {
+  @Identifier()
+  runId: string;
+
+  @Identifier()
+  attemptId: string;
+
+  @Generation()
+  workerGeneration: number;
+
+  @Text({ min: 36, max: 36, pattern: UUID_V4 })
+  offerId: string;
+
+  @Generation()
+  leaseGeneration: number;
+
+  @LeaseToken()
+  leaseToken: string;
+
+  @Version()
+  expectedLeaseVersion: number;
+}
+
+export class LeaseControlRequest extends LeaseFence {
+  @OneOf([LEASE_CONTROL_SCHEMA])
+  schema: typeof LEASE_CONTROL_SCHEMA;
+
+  @Identifier()
+  projectId: string;
+}
+
+export const STOP_REASONS = ['user', 'policy', 'shutdown', 'reconcile', 'timeout'] as const;
+export type StopReason = (typeof STOP_REASONS)[number];
+
+export class StopRequest {
+  @OneOf(STOP_REASONS)
+  reason: StopReason;
+}
+
+export class LeaseControlResponse {
+  @OneOf([LEASE_CONTROL_SCHEMA])
+  schema: typeof LEASE_CONTROL_SCHEMA;
+
+  @OneOf(['renewed', 'stop_requested', 'terminal'])
+  status: 'renewed' | 'stop_requested' | 'terminal';
+
+  @Version()
+  leaseVersion: number;
+
+  @TimeMs()
+  expiresAtMs: number;
+
+  /** Present with `stop_requested`. */
+  @Optional()
+  @Nested(() => StopRequest)
+  stop?: StopRequest;
+}

@@ -1,0 +1,87 @@
+import { plainToInstance } from 'class-transformer';
+import { getMetadataStorage, validateSync } from 'class-validator';
+import { ValiseError, type Facts, type FailureCode } from '../failure/index.js';
+import { FIELD, isOptional, isRecord, type FieldRule } from './fields.js';
+
+type Dto<T extends object = object> = new () => T;
+
+/** A decorated field of a DTO class, as class-validator keeps it. */
+export interface DtoField extends FieldRule {
+  readonly name: string;
+  readonly optional: boolean;
+}
+
+const cache = new WeakMap<Dto, ReadonlyMap<string, DtoField>>();
+
+/** The fields of a DTO class in the order they are declared. */
+export function fieldsOf(type: Dto): ReadonlyMap<string, DtoField> {
+  const known = cache.get(type);
+  if (known) return known;
+  const fields = new Map<string, DtoField>();
+  for (const metadata of getMetadataStorage().getTargetValidationMetadatas(type, '', false, false)) {
+    if (metadata.name !== FIELD) continue;
+    const rule = (metadata.constraints as FieldRule[])[0];
+    const name = metadata.propertyName;
+    if (rule) fields.set(name, { ...rule, name, optional: isOptional(type, name) });
+  }
+  cache.set(type, fields);
+  return fields;
+}
+
+/**
+ * Turns parsed JSON into a validated instance: exactly the declared keys, no conversion, no defaults.
+ * @throws ValiseError `code`, with the path of the first broken field, the rule and its figures; never a value.
+ */
+export function readBody<T extends object>(type: Dto<T>, json: unknown, code: FailureCode): T {
+  assertExactKeys(type, json, '', code);
+  const body = plainToInstance(type, json, { enableImplicitConversion: false });
+  const errors = validateSync(body, {
+    forbidUnknownValues: true,
+    validationError: { target: false, value: false },
+  });
+  if (errors.length > 0) throw new ValiseError(code, firstBreach(type, json, '') ?? { rule: 'invalid' });
+  return body;
+}
+
+/**
+ * Unknown keys are refused here, on the parsed JSON: class-transformer drops `__proto__` and `constructor` silently,
+ * and a dropped key is a refusal that nobody hears of.
+ */
+function assertExactKeys(type: Dto, json: unknown, path: string, code: FailureCode): void {
+  const field = path.slice(0, -1) || 'body';
+  if (!isRecord(json)) throw new ValiseError(code, { field, rule: 'object' });
+  const fields = fieldsOf(type);
+  for (const key of Object.keys(json)) {
+    if (!fields.has(key)) throw new ValiseError(code, { field, rule: 'unknown_key' });
+  }
+  for (const { name, nested } of fields.values()) {
+    if (!nested || !Object.hasOwn(json, name)) continue;
+    for (const [child, at] of children(json[name], `${path}${name}`)) {
+      if (isRecord(child)) assertExactKeys(nested(), child, `${at}.`, code);
+    }
+  }
+}
+
+function firstBreach(type: Dto, json: unknown, path: string): Facts | null {
+  const record = json as Record<string, unknown>;
+  for (const { name, optional, check, nested } of fieldsOf(type).values()) {
+    const field = `${path}${name}`;
+    if (!Object.hasOwn(record, name)) {
+      if (optional) continue;
+      return { field, rule: 'required' };
+    }
+    const broken = check(record[name]);
+    if (broken) return { field, ...broken };
+    if (!nested) continue;
+    for (const [child, at] of children(record[name], field)) {
+      const below = firstBreach(nested(), child, `${at}.`);
+      if (below) return below;
+    }
+  }
+  return null;
+}
+
+/** The objects below a nested field, each with its path. */
+function children(value: unknown, path: string): [unknown, string][] {
+  return Array.isArray(value) ? value.map((item, index) => [item, `${path}[${index}]`]) : [[value, path]];
+}

@@ -1,0 +1,87 @@
+import { Digest, Generation, Identifier, LeaseToken, ListOf, OneOf, Text, Texts, Version } from './fields.js';
+
+export const SECRET_DELIVERY_SCHEMA = 'qinglong/remote-secret-delivery@v2';
+
+const SECRET_REFERENCE = /^qlsecret:v1:[A-Za-z0-9_-]+$/;
+
+/** wire.md §5: exactly these 14 keys, written in this order. */
+export class SecretDeliveryRequest {
+  @OneOf([SECRET_DELIVERY_SCHEMA])
+  schema: typeof SECRET_DELIVERY_SCHEMA;
+
+  @Generation()
+  workerGeneration: number;
+
+  @Identifier()
+  runId: string;
+
+  @Identifier()
+  attemptId: string;
+
+  @Identifier()
+  projectId: string;
+
+  @Identifier()
+  taskId: string;
+
+  @Identifier()
+  taskRevision: string;
+
+  @Digest()
+  executionDigest: string;
+
+  @Identifier()
+  offerId: string;
+
+  @Generation()
+  leaseGeneration: number;
+
+  @LeaseToken()
+  leaseToken: string;
+
+  @Version()
+  expectedLeaseVersion: number;
+
+  /** Ordinary secrets, in the order of the execution revision. */
+  @Texts({ max: 512, maxItems: 64, pattern: SECRET_REFERENCE })
+  secretRefs: string[];
+
+  /** The one bundle, pinned; never also a secret. */
+  @Texts({ max: 512, maxItems: 1, pattern: SECRET_REFERENCE })
+  environmentBundleRefs: string[];
+}
+
+export class DeliveredSecret {
+  @Text({ max: 512, pattern: SECRET_REFERENCE })
+  secretRef: string;
+
+  @Text({ min: 0, max: 96 * 1024, anyCharacter: true })
+  value: string;
+}
+
+/**
+ * Documents the answer and nothing else: control writes it from buffers and the worker reads it as bytes, so that no
+ * secret ever becomes a string.
+ */
+export class SecretDeliveryResponse {
+  @OneOf([SECRET_DELIVERY_SCHEMA])
+  schema: typeof SECRET_DELIVERY_SCHEMA;
+
+  @Text({ max: 36 })
+  runId: string;
+
+  @Text({ max: 36 })
+  attemptId: string;
+
+  @Identifier()
+  offerId: string;
+
+  @Digest()
+  executionDigest: string;
+
+  @ListOf(() => DeliveredSecret, 64)
+  values: DeliveredSecret[];
+
+  @ListOf(() => DeliveredSecret, 1)
+  environmentBundles: DeliveredSecret[];
+}
