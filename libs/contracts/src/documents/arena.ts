@@ -1,0 +1,59 @@
+/** A range of an arena's bytes. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The decoded bytes of one document, in one piece outside V8's heap, so that zeroing it leaves no copy behind. (A
+ * typed array of up to 64 bytes made any other way lives inside the heap and is moved by the collector.)
+ */
+export class Arena {
+  readonly #bytes: Buffer;
+  #length = 0;
+
+  /** `capacity` bytes are never exceeded: a decoded JSON text is no longer than its source. */
+  constructor(capacity: number) {
+    this.#bytes = Buffer.from(new ArrayBuffer(capacity));
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Where the next decoded text goes: written by `write`, which returns the offset after its last byte. */
+  append(write: (into: Uint8Array, at: number) => number): Range {
+    const start = this.#length;
+    this.#length = write(this.#bytes, start);
+    return { start, end: this.#length };
+  }
+
+  /** Forgets everything after `length`, which is zeroed. */
+  rewind(length: number): void {
+    this.#bytes.fill(0, length, this.#length);
+    this.#length = length;
+  }
+
+  /** A view, not a copy. */
+  view(range: Range): Uint8Array {
+    return this.#bytes.subarray(range.start, range.end);
+  }
+
+  /** The range as a JavaScript string, one character per byte: for names, never for a value. */
+  latin1({ start, end }: Range): string {
+    return this.#bytes.toString('latin1', start, end);
+  }
+
+  /** Whether the range holds exactly the UTF-8 bytes of `text`. */
+  equals(range: Range, text: string): boolean {
+    const { start, end } = range;
+    const expected = Buffer.from(text, 'utf8');
+    return (
+      end - start === expected.length && this.#bytes.compare(expected, 0, expected.length, start, end) === 0
+    );
+  }
+
+  wipe(): void {
+    this.#bytes.fill(0);
+  }
+}
