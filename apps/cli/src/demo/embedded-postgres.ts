@@ -67,7 +67,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const account = postgresAccount();
   prepareDirectory(directory, account);
   const password = await provideCluster(directory, template, account, durable);
-  const binaries = postgresBinaries(directory, account);
+  const binaries = postgresBinaries(template ?? directory, account);
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
     const server = await launch(binaries, directory, account, settingsOf(options, durable, port));

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { errnoOf, Refusal } from '../refusal.js';
 import type { Account } from './account.js';
@@ -24,6 +24,7 @@ export function postgresBinaries(privateDirectory: string, account: Account | nu
     if (!isNotWritable(error)) throw error;
   }
   const copy = join(privateDirectory, 'binaries');
+  if (existsSync(copy) && runs(copy, account)) return join(copy, 'native');
   mkdirSync(copy, { recursive: true, mode: 0o755 });
   cpSync(join(installed, 'native'), join(copy, 'native'), {
     recursive: true,
