@@ -2,6 +2,7 @@ export * from './activation.dto.js';
 export * from './artifact.dto.js';
 export * from './completion.dto.js';
 export {
+  isRecord,
   LEASE_TOKEN,
   LOG_ARTIFACT_ID,
   UUID_ANY,
@@ -11,6 +12,7 @@ export {
   type FieldSchema,
 } from './fields.js';
 export * from './lease.dto.js';
+export * from './management-path.dto.js';
 export * from './management.dto.js';
 export * from './offer.dto.js';
 export { fieldsOf, readBody, type DtoField } from './read.js';

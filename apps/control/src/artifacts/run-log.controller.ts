@@ -1,0 +1,31 @@
+import { pipeline } from 'node:stream/promises';
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiProduces } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { ArtifactService, RunService } from '@valise/authority';
+import { ValiseError } from '@valise/contracts/failure';
+import { RunPath } from '@valise/contracts/wire';
+import { Callers } from '../http/callers.js';
+
+@Controller('api/v3/projects/:projectId/runs/:runId/log')
+export class RunLogController {
+  constructor(
+    private readonly runs: RunService,
+    private readonly artifacts: ArtifactService,
+  ) {}
+
+  /** The masked log of the run's newest attempt; complete once the attempt has ended. */
+  @Get()
+  @Callers('viewer')
+  @ApiProduces('text/plain')
+  async read(@Param() { projectId, runId }: RunPath, @Res() response: Response): Promise<void> {
+    const run = await this.runs.get(projectId, runId);
+    const attempt = run.attempts.at(-1);
+    const artifact = attempt && (await this.artifacts.open(projectId, runId, attempt.attemptId));
+    if (!artifact) throw new ValiseError('not_found', { runId });
+    response.setHeader('content-type', 'text/plain; charset=utf-8');
+    response.setHeader('content-disposition', 'attachment; filename="log.txt"');
+    response.setHeader('content-length', artifact.byteLength);
+    await pipeline(artifact.chunks, response);
+  }
+}

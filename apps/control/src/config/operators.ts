@@ -1,0 +1,39 @@
+import { isRecord } from '@valise/contracts/wire';
+import { parseJson } from '@valise/contracts/documents';
+
+/** What an operator may do in a project; each role includes the ones before it. */
+export const ROLES = ['viewer', 'editor', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** The operators' roles, per project or `*`; who is not in it may do nothing. */
+export class Operators {
+  constructor(private readonly roles: ReadonlyMap<string, ReadonlyMap<string, Role>>) {}
+
+  isKnown(operatorId: string): boolean {
+    return this.roles.has(operatorId);
+  }
+
+  /** Whether the operator has at least `role` in the project; `*` asks for all projects at once. */
+  permits(operatorId: string, projectId: string, role: Role): boolean {
+    const grants = this.roles.get(operatorId);
+    const held = [grants?.get(projectId), grants?.get('*')];
+    return held.some((grant) => grant !== undefined && ROLES.indexOf(grant) >= ROLES.indexOf(role));
+  }
+}
+
+/** Reads `{"<operatorId>": {"<projectId or *>": "viewer" | "editor" | "admin"}}`. @throws Error without content. */
+export function parseOperators(text: string): Operators {
+  const json = parseJson(text);
+  if (!isRecord(json)) throw new Error('not an object');
+  const roles = Object.entries(json).map(([operatorId, grants]): [string, ReadonlyMap<string, Role>] => {
+    if (!isRecord(grants)) throw new Error('not an object');
+    return [operatorId, new Map(Object.entries(grants).map(([project, role]) => [project, parseRole(role)]))];
+  });
+  return new Operators(new Map(roles));
+}
+
+function parseRole(role: unknown): Role {
+  const known = ROLES.find((candidate) => candidate === role);
+  if (known === undefined) throw new Error('not a role');
+  return known;
+}

@@ -1,0 +1,106 @@
+import { constants, type BigIntStats } from 'node:fs';
+import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { CustodyError, type CustodyFault } from './secret-custody.js';
+
+const FAULTS: Readonly<Record<string, CustodyFault>> = {
+  // The name is there but what it leads to is gone: its generation was replaced at this moment.
+  ENOENT: 'torn',
+  ENOTDIR: 'torn',
+  EACCES: 'unreadable',
+  EPERM: 'unreadable',
+  ELOOP: 'outside_root',
+};
+
+/** What of the file's mode counts against it: exec for anyone, anything for others, write for the group. */
+const FORBIDDEN_MODE = 0o137n;
+const GROUP_READ = 0o040n;
+
+/** An open projection, judged before any byte is read. */
+export class ProjectedFile {
+  private constructor(
+    private readonly name: string,
+    private readonly handle: FileHandle,
+    private readonly before: BigIntStats,
+  ) {}
+
+  /**
+   * Opens the projection `name` below `root` (a real path). Symlinks are followed inside the root only (Kubernetes swaps
+   * `..data` for a new generation); what they lead to is opened without following anything further.
+   * @throws CustodyError with the precise fault
+   */
+  static async open(
+    root: string,
+    name: string,
+    maxBytes: number,
+    groups: ReadonlySet<number>,
+  ): Promise<ProjectedFile> {
+    let handle: FileHandle | undefined;
+    try {
+      const entry = join(root, name);
+      await lstat(entry).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'ENOENT' ? new CustodyError('missing', name) : error;
+      });
+      const path = await realpath(entry);
+      if (!path.startsWith(root + sep)) throw new CustodyError('outside_root', name);
+      // O_NONBLOCK: a FIFO must not hold us; it is refused below.
+      handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      const stats = await handle.stat({ bigint: true });
+      assertTrustworthy(name, stats, maxBytes, groups);
+      // A directory on the way may have become a link since realpath: the descriptor knows where it really lies.
+      const opened = await readlink(`/proc/self/fd/${handle.fd}`);
+      if (opened !== path)
+        throw new CustodyError(opened.startsWith(root + sep) ? 'torn' : 'outside_root', name);
+      return new ProjectedFile(name, handle, stats);
+    } catch (error) {
+      await handle?.close();
+      throw asFault(error, name);
+    }
+  }
+
+  /** The whole content, in a buffer of its own. @throws CustodyError torn, when the file changed under the read */
+  async read(): Promise<Buffer> {
+    const size = Number(this.before.size);
+    // One byte more than expected, so that a file that grew is seen; never a pooled or in-heap buffer (memory.md).
+    const bytes = Buffer.from(new ArrayBuffer(Math.max(size + 1, 128)));
+    try {
+      let length = 0;
+      for (;;) {
+        const { bytesRead } = await this.handle.read(bytes, length, size + 1 - length, length);
+        length += bytesRead;
+        if (bytesRead === 0 || length > size) break;
+      }
+      const after = await this.handle.stat({ bigint: true });
+      const { before } = this;
+      const same = after.size === before.size && after.ino === before.ino && after.mtimeNs === before.mtimeNs;
+      if (length !== size || !same) throw new CustodyError('torn', this.name);
+      return bytes.subarray(0, size);
+    } catch (error) {
+      bytes.fill(0);
+      throw asFault(error, this.name);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.handle.close();
+  }
+}
+
+function assertTrustworthy(
+  name: string,
+  stats: BigIntStats,
+  maxBytes: number,
+  groups: ReadonlySet<number>,
+): void {
+  if (stats.nlink === 0n) throw new CustodyError('torn', name);
+  if (!stats.isFile() || stats.nlink !== 1n) throw new CustodyError('not_a_file', name);
+  const foreignGroup = (stats.mode & GROUP_READ) !== 0n && !groups.has(Number(stats.gid));
+  if ((stats.mode & FORBIDDEN_MODE) !== 0n || foreignGroup) throw new CustodyError('over_permissive', name);
+  if (stats.size > BigInt(maxBytes)) throw new CustodyError('too_large', name);
+}
+
+function asFault(error: unknown, name: string): CustodyError {
+  if (error instanceof CustodyError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  return new CustodyError(FAULTS[code ?? ''] ?? 'unreadable', name);
+}

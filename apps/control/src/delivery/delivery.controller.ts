@@ -1,0 +1,33 @@
+import { Body, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { SecretDeliveryRequest, SecretDeliveryResponse } from '@valise/contracts/wire';
+import { Answers } from '../http/answers.js';
+import { BodyDigest, Caller, type WorkerCaller } from '../http/callers.js';
+import { WorkerRoutes } from '../http/worker-routes.js';
+import { DeliveryService } from './delivery.service.js';
+
+@WorkerRoutes()
+export class DeliveryController {
+  constructor(private readonly deliveries: DeliveryService) {}
+
+  /** Hands the worker the secret material of the attempt whose live lease it holds. */
+  @Post('secrets')
+  @Answers(
+    SecretDeliveryResponse,
+    'invalid_worker_request',
+    'worker_identity_mismatch',
+    'worker_secret_delivery_fenced',
+    'delivery_budget_exhausted',
+    'REMOTE_SECRET_DELIVERY_TOO_LARGE',
+    'rate_limited',
+    'worker_secret_delivery_unavailable',
+  )
+  deliver(
+    @Caller() caller: WorkerCaller,
+    @Body() request: SecretDeliveryRequest,
+    @BodyDigest() bodyDigest: string,
+    @Res() response: Response,
+  ): Promise<void> {
+    return this.deliveries.deliver(caller, request, bodyDigest, response);
+  }
+}

@@ -1,0 +1,98 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import type { Logger } from 'pino';
+import { DeliveryAuthority, type DeliveryGrant } from '@valise/authority';
+import { assertDeliveryScope, writeDeliveryResponse } from '@valise/contracts/documents';
+import { ValiseError } from '@valise/contracts/failure';
+import type { SecretDeliveryRequest } from '@valise/contracts/wire';
+import { CustodyError, SecretCustody } from '../custody/secret-custody.js';
+import type { WorkerCaller } from '../http/callers.js';
+import { LOG } from '../http/log.js';
+import { sendDocument } from './response-writer.js';
+
+const CUSTODY_RETRY_AFTER_MS = 1000;
+
+/** One delivery: decided and recorded first, read and sent after, and what became of it recorded last. */
+@Injectable()
+export class DeliveryService {
+  constructor(
+    private readonly authority: DeliveryAuthority,
+    private readonly custody: SecretCustody,
+    @Inject(LOG) private readonly log: Logger,
+  ) {}
+
+  /** @throws ValiseError before the first byte was sent; after it, only the connection's end tells the worker. */
+  async deliver(
+    caller: WorkerCaller,
+    request: SecretDeliveryRequest,
+    bodyDigest: string,
+    response: Response,
+  ): Promise<void> {
+    const startedAt = performance.now();
+    assertDeliveryScope(request);
+    const grant = await this.authority.authorize(caller, request, bodyDigest);
+    const deadlineAtMs = startedAt + grant.respondWithinMs;
+    const document = await this.prepare(grant, deadlineAtMs);
+    const outcome = await sendDocument(response, document, deadlineAtMs - performance.now());
+    await this.settle(grant, outcome);
+  }
+
+  /** The response document. Nothing of the material outlives this call but the document itself. */
+  private async prepare(grant: DeliveryGrant, deadlineAtMs: number): Promise<Buffer> {
+    try {
+      const material = await this.custody.resolve(grant, deadlineAtMs);
+      try {
+        const { runId, attemptId, offerId, executionDigest } = grant;
+        const { values, environmentBundles } = material;
+        const document = writeDeliveryResponse({
+          runId,
+          attemptId,
+          offerId,
+          executionDigest,
+          values,
+          environmentBundles,
+        });
+        if (performance.now() < deadlineAtMs) return document;
+        document.fill(0);
+        throw new CustodyError('deadline', null);
+      } finally {
+        material.wipe();
+      }
+    } catch (error) {
+      await this.settle(grant, 'custody_failed');
+      throw this.asFailure(error, grant);
+    }
+  }
+
+  private asFailure(error: unknown, { recordId, attemptId }: DeliveryGrant): unknown {
+    if (error instanceof CustodyError) {
+      const { fault, projection } = error;
+      this.log.warn(
+        { event: 'custody_failed', recordId, attemptId, fault, projection },
+        'the material cannot be read',
+      );
+      return new ValiseError('worker_secret_delivery_unavailable', { retryAfterMs: CUSTODY_RETRY_AFTER_MS });
+    }
+    if (error instanceof ValiseError && error.code !== 'REMOTE_SECRET_DELIVERY_TOO_LARGE') {
+      // The stored bytes break their contract (not UTF-8, a NUL, over budget): the operator's to mend, not the worker's.
+      this.log.warn(
+        { event: 'custody_failed', recordId, attemptId, fault: 'invalid', ...error.facts },
+        'the material is invalid',
+      );
+      return new ValiseError('worker_secret_delivery_unavailable', { retryAfterMs: CUSTODY_RETRY_AFTER_MS });
+    }
+    return error;
+  }
+
+  /** An outcome that cannot be recorded leaves the record open, which reads as unknown; the answer stands. */
+  private async settle(grant: DeliveryGrant, outcome: 'sent' | 'aborted' | 'custody_failed'): Promise<void> {
+    try {
+      await this.authority.settle(grant, outcome);
+    } catch (error) {
+      this.log.error(
+        { err: error, event: 'outcome_unrecorded', recordId: grant.recordId, outcome },
+        'no outcome on record',
+      );
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import type { Response } from 'express';
+
+/** How an answer left: `sent` when the socket has taken all of it, `aborted` when it went away before. */
+export type SendOutcome = 'sent' | 'aborted';
+
+/**
+ * Sends `document` as the whole JSON body, and zeroes it when the socket has taken it or is gone.
+ *
+ * The headers go out first and the body in one write: sent together, Node joins them into a buffer that is freed
+ * unwiped (memory.md, "Control"). `deadlineMs` bounds how long a slow reader may take.
+ */
+export function sendDocument(response: Response, document: Buffer, deadlineMs: number): Promise<SendOutcome> {
+  const { socket } = response;
+  // A pipelined request has no socket yet, and a queued response never says that it was closed.
+  if (!socket) {
+    document.fill(0);
+    response.req.socket.destroy();
+    return Promise.resolve('aborted');
+  }
+  return new Promise((resolve) => {
+    const timer = setTimeout(
+      () => {
+        response.destroy();
+      },
+      Math.max(0, deadlineMs),
+    );
+    const settle = (outcome: SendOutcome) => (): void => {
+      clearTimeout(timer);
+      document.fill(0);
+      socket.off('close', aborted);
+      resolve(outcome);
+    };
+    const aborted = settle('aborted');
+    socket.once('close', aborted);
+    response.once('finish', settle('sent')).once('close', aborted).once('error', aborted);
+    response.statusCode = 200;
+    response.setHeader('content-type', 'application/json');
+    response.setHeader('content-length', document.length);
+    response.write('', (error) => {
+      if (!error && !response.destroyed) response.end(document);
+    });
+  });
+}

@@ -1,0 +1,64 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
+import type { Response } from 'express';
+import { FAILURES, type FailureCode, ValiseError } from '@valise/contracts/failure';
+import type { Problem } from '@valise/contracts/wire';
+import type { Logger } from 'pino';
+import type { CalledRequest } from './callers.js';
+import { ListenerCodes } from './listener-codes.js';
+
+const RETRY_AFTER_MS = 1000;
+
+/** Turns every error of a listener into problem+json. A foreign error's message is neither sent nor logged. */
+@Catch()
+export class FailureFilter implements ExceptionFilter {
+  constructor(
+    private readonly codes: ListenerCodes,
+    private readonly log: Logger,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const request = host.switchToHttp().getRequest<CalledRequest>();
+    const response = host.switchToHttp().getResponse<Response>();
+    const failure = this.asFailure(error);
+    if (failure.code === 'internal_error')
+      this.log.error({ err: error, requestId: response.getHeader('x-request-id') }, 'failed');
+    response.locals.code = failure.code;
+    if (response.headersSent) {
+      // The answer had begun: only a broken connection tells the caller that it is not whole.
+      response.destroy();
+      return;
+    }
+    // An unread body would be taken for the next request.
+    if (!request.complete) response.setHeader('connection', 'close');
+    sendProblem(response, failure);
+  }
+
+  private asFailure(error: unknown): ValiseError {
+    if (error instanceof ValiseError) return error;
+    if (error instanceof NotFoundException) return new ValiseError(this.codes.notFound);
+    // Express refuses a path that is not decodable with a 400 of its own.
+    if (error instanceof URIError || statusOf(error) === 400) return new ValiseError(this.codes.invalid);
+    return new ValiseError('internal_error');
+  }
+}
+
+function statusOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'status' in error ? error.status : undefined;
+}
+
+function sendProblem(response: Response, { code, facts }: ValiseError): void {
+  const { status, title } = FAILURES[code satisfies FailureCode];
+  if (status === 429 || status === 503) {
+    const retryAfterMs = typeof facts.retryAfterMs === 'number' ? facts.retryAfterMs : RETRY_AFTER_MS;
+    response.setHeader('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
+  }
+  const problem: Problem = {
+    type: `urn:valise:problem:${code}`,
+    title,
+    status,
+    code,
+    requestId: String(response.getHeader('x-request-id')),
+    ...(Object.keys(facts).length > 0 && { facts }),
+  };
+  response.status(status).type('application/problem+json').send(JSON.stringify(problem));
+}

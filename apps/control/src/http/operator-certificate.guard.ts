@@ -1,0 +1,38 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { ValiseError } from '@valise/contracts/failure';
+import { ControlConfig } from '../config/control-config.js';
+import { callerIdentity } from '../tls/caller-identity.js';
+import { type CalledRequest, CALLERS, type Callers } from './callers.js';
+
+/** Lets an operator reach what its role in the path's project allows. Global in management. */
+@Injectable()
+export class OperatorCertificateGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly config: ControlConfig,
+  ) {}
+
+  /** @throws ValiseError operator_authentication_required, operator_not_permitted */
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<CalledRequest>();
+    const caller = callerIdentity(request, this.config.trustDomain, Date.now());
+    if (caller?.kind !== 'operator') throw new ValiseError('operator_authentication_required');
+    const callers = this.reflector.getAllAndOverride<Callers | undefined>(CALLERS, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
+    if (!this.permits(caller.id, callers, request)) throw new ValiseError('operator_not_permitted');
+    request.caller = caller;
+    return true;
+  }
+
+  private permits(operatorId: string, callers: Callers | undefined, request: CalledRequest): boolean {
+    if (callers === undefined || callers === 'worker') return false;
+    const { operators } = this.config;
+    if (callers === 'operator') return operators.isKnown(operatorId);
+    // A path without a project concerns all of them.
+    const { projectId } = request.params;
+    return operators.permits(operatorId, typeof projectId === 'string' ? projectId : '*', callers);
+  }
+}

@@ -1,0 +1,32 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { ValiseError } from '@valise/contracts/failure';
+import { readBody, WorkerSessionPath } from '@valise/contracts/wire';
+import { ControlConfig } from '../config/control-config.js';
+import { callerIdentity } from '../tls/caller-identity.js';
+import { type CalledRequest, CALLERS, type Callers } from './callers.js';
+
+/** Lets a worker reach the routes of its own path, and nobody else reach anything. Global in the ingress. */
+@Injectable()
+export class WorkerCertificateGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly config: ControlConfig,
+  ) {}
+
+  /** @throws ValiseError worker_authentication_required, worker_identity_mismatch, invalid_worker_request */
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<CalledRequest>();
+    const caller = callerIdentity(request, this.config.trustDomain, Date.now());
+    if (caller?.kind !== 'worker') throw new ValiseError('worker_authentication_required');
+    const callers = this.reflector.getAllAndOverride<Callers | undefined>(CALLERS, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
+    if (callers !== 'worker' || request.params.workerId !== caller.id)
+      throw new ValiseError('worker_identity_mismatch');
+    readBody(WorkerSessionPath, { ...request.params }, 'invalid_worker_request');
+    request.caller = caller;
+    return true;
+  }
+}

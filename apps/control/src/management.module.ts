@@ -1,0 +1,43 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { AuthorityModule } from '@valise/authority';
+import type { Logger } from 'pino';
+import { RunLogController } from './artifacts/run-log.controller.js';
+import type { ControlConfig } from './config/control-config.js';
+import { DeliveryRecordController } from './deliveries/delivery-record.controller.js';
+import { OperatorCertificateGuard } from './http/operator-certificate.guard.js';
+import { OpenApiController } from './openapi/openapi.controller.js';
+import { PublishedDocument } from './openapi/published-document.js';
+import { ProgramModule } from './program.module.js';
+import { RunController } from './runs/run.controller.js';
+import { TaskController } from './tasks/task.controller.js';
+import { WorkerController } from './workers/worker.controller.js';
+
+const POOL_SIZE = 5;
+
+/** The operator-facing listener, with the database role valise_operator. */
+@Module({})
+export class ManagementModule {
+  static forRoot(config: ControlConfig, log: Logger): DynamicModule {
+    return {
+      module: ManagementModule,
+      imports: [
+        ProgramModule.forRoot(config, log),
+        AuthorityModule.forRoot({
+          url: config.operatorDatabaseUrl,
+          applicationName: 'valise-operator',
+          poolSize: POOL_SIZE,
+        }),
+      ],
+      controllers: [
+        WorkerController,
+        TaskController,
+        RunController,
+        RunLogController,
+        DeliveryRecordController,
+        OpenApiController,
+      ],
+      providers: [{ provide: APP_GUARD, useClass: OperatorCertificateGuard }, PublishedDocument],
+    };
+  }
+}
