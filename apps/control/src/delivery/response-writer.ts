@@ -24,15 +24,16 @@ export function sendDocument(response: Response, document: Buffer, deadlineMs: n
       },
       Math.max(0, deadlineMs),
     );
-    const settle = (outcome: SendOutcome) => (): void => {
+    const settle = (): void => {
       clearTimeout(timer);
       document.fill(0);
-      socket.off('close', aborted);
-      resolve(outcome);
+      socket.off('close', settle);
+      // A socket that fails lets go of its queue, and Node then says `finish` too.
+      const whole = response.writableFinished && socket.errored === null && !socket.destroyed;
+      resolve(whole ? 'sent' : 'aborted');
     };
-    const aborted = settle('aborted');
-    socket.once('close', aborted);
-    response.once('finish', settle('sent')).once('close', aborted).once('error', aborted);
+    socket.once('close', settle);
+    response.once('finish', settle).once('close', settle).once('error', settle);
     response.statusCode = 200;
     response.setHeader('content-type', 'application/json');
     response.setHeader('content-length', document.length);

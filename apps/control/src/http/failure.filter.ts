@@ -60,5 +60,7 @@ function sendProblem(response: Response, { code, facts }: ValiseError): void {
     requestId: String(response.getHeader('x-request-id')),
     ...(Object.keys(facts).length > 0 && { facts }),
   };
-  response.status(status).type('application/problem+json').send(JSON.stringify(problem));
+  response.statusCode = status;
+  response.setHeader('content-type', 'application/problem+json');
+  response.end(JSON.stringify(problem));
 }

@@ -25,8 +25,8 @@ export interface Delivered {
 }
 
 export interface DeliveredMaterial {
-  readonly values: Delivered[];
-  readonly environmentBundles: Delivered[];
+  readonly values: readonly Delivered[];
+  readonly environmentBundles: readonly Delivered[];
 }
 
 export const refuse: Refuse = refusal('REMOTE_SECRET_DELIVERY_INVALID');

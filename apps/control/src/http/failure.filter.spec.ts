@@ -1,0 +1,101 @@
+import { Controller, Get, Module, Req } from '@nestjs/common';
+import { type NestExpressApplication } from '@nestjs/platform-express';
+import { Writable } from 'node:stream';
+import type { Request } from 'express';
+import { pino } from 'pino';
+import { QueryFailedError } from 'typeorm';
+import { ValiseError } from '@valise/contracts/failure';
+import { createListener, listen } from './listener.js';
+import { ListenerCodes } from './listener-codes.js';
+import { reduceError } from './log.js';
+
+const CANARY = 'hunter2-canary';
+
+/** What runtimes, drivers and parsers really throw: each quotes its input. */
+const FOREIGN: Record<string, () => never> = {
+  parse: () => JSON.parse(`{"a":"${CANARY}`) as never,
+  query: () => {
+    const driver = Object.assign(new Error(`duplicate key (${CANARY})`), {
+      code: '23505',
+      detail: `Key (x)=(${CANARY})`,
+    });
+    throw new QueryFailedError(`INSERT ${CANARY}`, [CANARY], driver);
+  },
+  cause: () => {
+    throw new Error(CANARY, { cause: new TypeError(CANARY) });
+  },
+  text: () => {
+    throw CANARY as unknown as Error;
+  },
+};
+
+@Controller()
+class Failing {
+  @Get('foreign/:name')
+  foreign(@Req() request: Request): never {
+    return FOREIGN[String(request.params.name)]!();
+  }
+
+  @Get('known')
+  known(): never {
+    throw new ValiseError('rate_limited', { retryAfterMs: 2500 });
+  }
+}
+
+@Module({ controllers: [Failing] })
+class FailingModule {}
+
+let app: NestExpressApplication;
+let origin: string;
+const lines: string[] = [];
+
+beforeAll(async () => {
+  const sink = new Writable({
+    write: (chunk: Buffer, _, done) => {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+  const log = pino({ serializers: { err: reduceError } }, sink);
+  app = await createListener(FailingModule, ListenerCodes.MANAGEMENT, log, null);
+  origin = `http://127.0.0.1:${await listen(app, { host: '127.0.0.1', port: 0 })}`;
+});
+
+afterAll(() => app.close());
+
+describe('a failure', () => {
+  it.each(Object.keys(FOREIGN))(
+    'of foreign make (%s) is an internal error that quotes nothing, in answer and log',
+    async (name) => {
+      const response = await fetch(`${origin}/foreign/${name}`);
+      const body = await response.text();
+      expect([response.status, (JSON.parse(body) as { code: string }).code]).toEqual([500, 'internal_error']);
+      expect(body).not.toContain(CANARY);
+      expect(lines.join('')).not.toContain(CANARY);
+    },
+  );
+
+  it('of ours is a problem with its code, its facts and the time to wait', async () => {
+    const response = await fetch(`${origin}/known`);
+    expect(response.headers.get('content-type')).toBe('application/problem+json');
+    expect(response.headers.get('retry-after')).toBe('3');
+    expect(await response.json()).toMatchObject({
+      status: 429,
+      code: 'rate_limited',
+      facts: { retryAfterMs: 2500 },
+      requestId: response.headers.get('x-request-id'),
+    });
+  });
+
+  it.each(['/nowhere', '/%E0%A4%A', `/nowhere?token=${CANARY}`])(
+    'of a path (%s) does not quote it',
+    async (path) => {
+      const response = await fetch(origin + path);
+      expect([400, 404]).toContain(response.status);
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      expect(response.headers.has('etag')).toBe(false);
+      expect(await response.text()).not.toContain(CANARY);
+      expect(lines.join('')).not.toContain(CANARY);
+    },
+  );
+});
