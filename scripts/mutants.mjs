@@ -1,0 +1,85 @@
+/**
+ * Plants each bug of test/mutants/*.json in a scratch copy of the project, one at a time, and runs the test that must
+ * notice it. A mutant that survives is a rule that nobody guards.
+ *
+ *   npm run mutants [-- --only TEXT]
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { giveUp, prepare, ROOT } from './prepare.mjs';
+
+const COPIED = ['apps', 'libs', 'test', 'jest.config.mjs', 'tsconfig.json', 'package.json'];
+
+/** `{rule, file, from, to, test}`: `from` stands exactly once in `file`; `test` is the spec that must fail. */
+function readMutants() {
+  const directory = join(ROOT, 'test', 'mutants');
+  const files = readdirSync(directory).filter((name) => name.endsWith('.json'));
+  return files.flatMap((name) => JSON.parse(readFileSync(join(directory, name), 'utf8')));
+}
+
+function runSpec(scratch, spec) {
+  const report = join(scratch, 'report.json');
+  const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
+  spawnSync(
+    process.execPath,
+    [jest, '--runInBand', '--silent', '--json', `--outputFile=${report}`, '--runTestsByPath', spec],
+    {
+      cwd: scratch,
+      stdio: 'ignore',
+    },
+  );
+  const result = JSON.parse(readFileSync(report, 'utf8'));
+  rmSync(report);
+  return result;
+}
+
+function judge(scratch, { file, from, to, test }) {
+  const path = join(scratch, file);
+  const source = readFileSync(path, 'utf8');
+  if (source.split(from).length !== 2) return 'its text does not stand exactly once in the file';
+  writeFileSync(
+    path,
+    source.replace(from, () => to),
+  );
+  const result = runSpec(scratch, test);
+  writeFileSync(path, source);
+  // A suite that could not run has judged nothing.
+  if (result.numRuntimeErrorTestSuites > 0) return 'the mutant does not run';
+  return result.numFailedTests > 0 ? null : 'no test noticed';
+}
+
+async function main() {
+  const only = process.argv[process.argv.indexOf('--only') + 1];
+  const all = readMutants();
+  const mutants = process.argv.includes('--only') ? all.filter(({ rule }) => rule.includes(only)) : all;
+  await prepare([]);
+  const scratch = mkdtempSync(join(tmpdir(), 'valise-mutants-'));
+  let killed = 0;
+  let survived = 0;
+  try {
+    for (const entry of COPIED) cpSync(join(ROOT, entry), join(scratch, entry), { recursive: true });
+    for (const entry of ['node_modules', 'dist', 'scripts'])
+      symlinkSync(join(ROOT, entry), join(scratch, entry));
+    for (const spec of new Set(mutants.map(({ test }) => test))) {
+      const { numFailedTests, numPassedTests, numRuntimeErrorTestSuites } = runSpec(scratch, spec);
+      if (numFailedTests + numRuntimeErrorTestSuites > 0 || numPassedTests === 0)
+        throw new Error(`${spec} is not green without a mutant`);
+    }
+    for (const mutant of mutants) {
+      const survival = judge(scratch, mutant);
+      if (survival === null) killed += 1;
+      else survived += 1;
+      console.log(
+        `${survival === null ? 'killed  ' : 'SURVIVED'} ${mutant.rule} (${relative('.', mutant.file)})${survival ? `: ${survival}` : ''}`,
+      );
+    }
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+  console.log(`${killed} passed, ${survived} failed`);
+  process.exitCode = survived === 0 ? 0 : 1;
+}
+
+main().catch(giveUp);
