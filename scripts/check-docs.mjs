@@ -14,7 +14,7 @@ const faults = [];
 
 for (const document of documents) {
   const text = readFileSync(join(ROOT, document), 'utf8');
-  for (const [, target] of text.matchAll(/](?!X)/g)) {
+  for (const [, target] of text.matchAll(/\]\((?!https?:|#)([\w./-]+)(?:#[\w-]+)?\)/g)) {
     if (!existsSync(join(ROOT, dirname(document), target))) faults.push(`${document}: no file ${target}`);
   }
   for (const [, path] of text.matchAll(/`((?:apps|libs|test|docs|scripts|deploy)\/[A-Za-z0-9_./-]+)`/g)) {
