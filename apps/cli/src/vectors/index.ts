@@ -1,0 +1,1 @@
+export { runVectors } from './run-vectors.js';
