@@ -33,8 +33,8 @@ type Expected = DeliverySubject & DeliveryReferences;
 /** A request as a vector gives it: the body without its schema, beside the identity of the path. */
 export function deliveryRequest(input: unknown): unknown {
   const { path, body } = readRequest(input);
-  const { schema: _schema, ...request } = body;
-  return { workerId: path.workerId, workerSessionId: path.sessionId, ...request };
+  const members = Object.entries(body).filter(([name]) => name !== 'schema');
+  return { workerId: path.workerId, workerSessionId: path.sessionId, ...Object.fromEntries(members) };
 }
 
 /** The body's text: the DTO's fields in the order they are declared. */
@@ -71,9 +71,9 @@ export function deliveryResponse({
 
 /** The text of a response, which the reader must take as an answer to the expected lists. */
 export function writtenResponse({ result, expected }: { result: TextMaterial; expected: Expected }): string {
-  const subject = readBody(SecretDeliveryResponse, { schema: SECRET_DELIVERY_SCHEMA, ...result }, CODE);
+  readBody(SecretDeliveryResponse, { schema: SECRET_DELIVERY_SCHEMA, ...result }, CODE);
   const document = writeDeliveryResponse({
-    ...subject,
+    ...result,
     values: result.values.map(asBytes),
     environmentBundles: result.environmentBundles.map(asBytes),
   });

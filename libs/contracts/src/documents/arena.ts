@@ -28,9 +28,8 @@ export class Arena {
     return { start, end: this.#length };
   }
 
-  /** Forgets everything after `length`, which is zeroed. */
+  /** Gives back everything after `length`: the next text overwrites it, and `wipe` clears the rest. */
   rewind(length: number): void {
-    this.#bytes.fill(0, length, this.#length);
     this.#length = length;
   }
 
@@ -45,12 +44,17 @@ export class Arena {
   }
 
   /** Whether the range holds exactly the UTF-8 bytes of `text`. */
-  equals(range: Range, text: string): boolean {
-    const { start, end } = range;
-    const expected = Buffer.from(text, 'utf8');
-    return (
-      end - start === expected.length && this.#bytes.compare(expected, 0, expected.length, start, end) === 0
-    );
+  equals({ start, end }: Range, text: string): boolean {
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index);
+      if (code > 0x7f) return this.#equalsUtf8(start, end, text);
+      if (start + index >= end || code !== this.#bytes[start + index]) return false;
+    }
+    return end - start === text.length;
+  }
+
+  #equalsUtf8(start: number, end: number, text: string): boolean {
+    return this.#bytes.compare(Buffer.from(text, 'utf8'), undefined, undefined, start, end) === 0;
   }
 
   wipe(): void {

@@ -27,8 +27,8 @@ export function readCommand(value: unknown, refuse: Refuse): Command {
 
 function readArgv(value: unknown, refuse: Refuse): Command {
   const record = readRecord(value, ['kind', 'file', 'args'], [], 'command', refuse);
-  const file = readAbsolutePath(record['file'], 'command.file', refuse);
-  const args = readList(record['args'], MAX_ARGUMENTS, 'command.args', refuse).map((argument, index) =>
+  const file = readAbsolutePath(record.file, 'command.file', refuse);
+  const args = readList(record.args, MAX_ARGUMENTS, 'command.args', refuse).map((argument, index) =>
     text(argument, 0, MAX_ARGUMENT_BYTES, `command.args[${index}]`, refuse),
   );
   const actual = args.reduce((sum, argument) => sum + utf8Bytes(argument), utf8Bytes(file));
@@ -38,7 +38,7 @@ function readArgv(value: unknown, refuse: Refuse): Command {
 
 function readShell(value: unknown, refuse: Refuse): Command {
   const record = readRecord(value, ['kind', 'command'], ['shell'], 'command', refuse);
-  const command = text(record['command'], 1, MAX_ARGUMENT_BYTES, 'command.command', refuse);
+  const command = text(record.command, 1, MAX_ARGUMENT_BYTES, 'command.command', refuse);
   const { shell } = record;
   return {
     kind: 'shell',

@@ -75,16 +75,16 @@ function readBinding(value: unknown, field: string, projectId: string, refuse: R
   const { kind } = readPlain(value, field, refuse);
   if (oneOf(kind, ['public', 'secret'], `${field}.kind`, refuse) === 'public') {
     const record = readRecord(value, ['name', 'kind', 'value'], [], field, refuse);
-    const name = readName(record['name'], field, refuse);
+    const name = readName(record.name, field, refuse);
     return {
       name,
       kind: 'public',
-      value: text(record['value'], 0, MAX_VALUE_BYTES, `${field}.value`, refuse),
+      value: text(record.value, 0, MAX_VALUE_BYTES, `${field}.value`, refuse),
     };
   }
   const record = readRecord(value, ['name', 'kind', 'secretRef'], [], field, refuse);
-  const name = readName(record['name'], field, refuse);
-  const secretRef = readProjectReference(record['secretRef'], projectId, `${field}.secretRef`, refuse).text;
+  const name = readName(record.name, field, refuse);
+  const secretRef = readProjectReference(record.secretRef, projectId, `${field}.secretRef`, refuse).text;
   return { name, kind: 'secret', secretRef };
 }
 

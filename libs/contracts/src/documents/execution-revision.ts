@@ -67,7 +67,7 @@ export function readExecutionRevision(json: unknown): ExecutionRevision {
   const keys = [...REQUIRED_KEYS, 'contentDigest'];
   const given = readRecord(json, keys, OPTIONAL_KEYS, 'executionRevision', refuse);
   const revision = readPlan(given);
-  if (given['contentDigest'] !== revision.contentDigest) refuse({ field: 'contentDigest', rule: 'mismatch' });
+  if (given.contentDigest !== revision.contentDigest) refuse({ field: 'contentDigest', rule: 'mismatch' });
   return revision;
 }
 
@@ -108,25 +108,25 @@ export function executionReferences(environment: DeclaredEnvironment): {
 
 function readPlan(given: Plain): ExecutionRevision {
   const { workingDirectory, timeoutMs, placement } = given;
-  const projectId = identifier(given['projectId'], 'projectId', refuse);
-  const taskId = identifier(given['taskId'], 'taskId', refuse);
+  const projectId = identifier(given.projectId, 'projectId', refuse);
+  const taskId = identifier(given.taskId, 'taskId', refuse);
   const source = readSource(given);
-  if (given['executorType'] !== 'remote_worker') refuse({ field: 'executorType', rule: 'one_of' });
-  if (given['planSchema'] !== EXECUTION_PLAN_SCHEMA) refuse({ field: 'planSchema', rule: 'one_of' });
+  if (given.executorType !== 'remote_worker') refuse({ field: 'executorType', rule: 'one_of' });
+  if (given.planSchema !== EXECUTION_PLAN_SCHEMA) refuse({ field: 'planSchema', rule: 'one_of' });
   const plan: ExecutionPlan = {
     projectId,
     taskId,
     ...source,
     executorType: 'remote_worker',
     planSchema: EXECUTION_PLAN_SCHEMA,
-    command: readCommand(given['command'], refuse),
-    ...readDeclaredEnvironment(given['environment'], given['environmentBundleRef'], projectId, refuse),
+    command: readCommand(given.command, refuse),
+    ...readDeclaredEnvironment(given.environment, given.environmentBundleRef, projectId, refuse),
     ...(workingDirectory !== undefined && {
       workingDirectory: readAbsolutePath(workingDirectory, 'workingDirectory', refuse),
     }),
     ...(timeoutMs !== undefined && { timeoutMs: readTimeoutMs(timeoutMs, refuse) }),
     ...(placement !== undefined && { placement: effectivePlacement(placement, refuse) }),
-    createdAtMs: readTimeMs(given['createdAtMs'], 'createdAtMs', refuse),
+    createdAtMs: readTimeMs(given.createdAtMs, 'createdAtMs', refuse),
   };
   const actual = jsonBytes(plan);
   if (actual > MAX_BYTES) refuse({ rule: 'max_bytes', limit: MAX_BYTES, actual });
@@ -136,9 +136,9 @@ function readPlan(given: Plain): ExecutionRevision {
 function readSource(
   given: Plain,
 ): Pick<ExecutionPlan, 'taskRevision' | 'sourceRevision' | 'sourceContentDigest'> {
-  const sourceRevision = readRevision(given['sourceRevision'], 'sourceRevision', refuse);
-  const sourceContentDigest = digest(given['sourceContentDigest'], 'sourceContentDigest', refuse);
+  const sourceRevision = readRevision(given.sourceRevision, 'sourceRevision', refuse);
+  const sourceContentDigest = digest(given.sourceContentDigest, 'sourceContentDigest', refuse);
   const taskRevision = createTaskRevisionRef(sourceRevision, sourceContentDigest);
-  if (given['taskRevision'] !== taskRevision) refuse({ field: 'taskRevision', rule: 'mismatch' });
+  if (given.taskRevision !== taskRevision) refuse({ field: 'taskRevision', rule: 'mismatch' });
   return { taskRevision, sourceRevision, sourceContentDigest };
 }

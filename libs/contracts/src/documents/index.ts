@@ -5,7 +5,7 @@ export {
   readCommandConfig,
   type CommandConfig,
   type CommandSpecContext,
-} from './command-spec.js';
+} from './command-config.js';
 export {
   SECRET_DELIVERY_LIMITS,
   type Delivered,
@@ -91,7 +91,7 @@ export {
   type SecretName,
   type SecretReference,
 } from './secret-reference.js';
-export { type Spec } from './spec.js';
+export { type Spec } from './specification.js';
 export { compileExecutionRevision, compileLocalExecution, type LocalExecution } from './task-compilation.js';
 export {
   createTaskDefinition,
@@ -108,9 +108,9 @@ export {
   writeTaskRevisionRef,
   type TaskRevisionRef,
 } from './task-revision-ref.js';
-export { TASK_KINDS, type TaskKind } from './task-spec.js';
+export { TASK_KINDS, type TaskKind } from './task-specification.js';
 export { createTrigger, type PutTriggerCommand, type TriggerDefinition } from './trigger.js';
-export { CRON_SCHEMA, normalizeTriggerSpec, type TriggerSpecContext } from './trigger-spec.js';
+export { CRON_SCHEMA, normalizeTriggerSpec, type TriggerSpecContext } from './cron-config.js';
 export {
   parseCapabilities,
   writeCapabilities,

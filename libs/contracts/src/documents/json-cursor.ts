@@ -14,6 +14,14 @@ const END = -1;
 /** Deeper texts are refused: no document of Valise nests further than sixteen levels. */
 export const MAX_JSON_DEPTH = 64;
 
+/** 1 for the bytes that stand for themselves inside a string: ASCII but controls, quote and backslash. */
+const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= 0x20 && byte < 0x80 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
+);
+
+/** Longer runs are copied natively; for shorter ones the call costs more than the copy. */
+const LONG_RUN = 64;
+
 /** What a short escape stands for, by its letter. */
 const ESCAPES: Readonly<Record<number, number>> = {
   0x22: 0x22,
@@ -38,7 +46,6 @@ const LITERALS: Readonly<Record<number, readonly number[]>> = {
  */
 export class JsonCursor {
   #at = 0;
-  #keys = 0;
   readonly #bytes: Uint8Array;
   readonly #refuse: Refuse;
 
@@ -49,11 +56,6 @@ export class JsonCursor {
 
   get offset(): number {
     return this.#at;
-  }
-
-  /** Object keys seen by `skip` so far, duplicates counted. */
-  get keys(): number {
-    return this.#keys;
   }
 
   fail(rule: string): never {
@@ -105,29 +107,43 @@ export class JsonCursor {
    */
   text(into: Uint8Array | null, to: number): number {
     this.#take(QUOTE);
-    const bytes = this.#bytes;
-    let at = this.#at;
     for (;;) {
-      const byte = bytes[at] ?? END;
+      to = this.#plain(into, to);
+      const byte = this.#byte();
       if (byte === QUOTE) break;
-      if (byte >= 0x20 && byte < 0x80 && byte !== BACKSLASH) {
-        if (into) into[to++] = byte;
-        at++;
-        continue;
-      }
-      this.#at = at;
       if (byte === BACKSLASH) {
         const point = this.#escape();
-        at = this.#at;
         if (into) to = writeCodePoint(into, to, point);
         continue;
       }
       if (byte < 0x20) this.fail(byte === END ? 'truncated' : 'control_character');
-      const length = sequenceLength(bytes, at);
+      const length = sequenceLength(this.#bytes, this.#at);
       if (length === 0) this.fail('utf8');
-      for (const end = at + length; at < end; at++) if (into) into[to++] = bytes[at] ?? 0;
+      to = this.#copy(into, to, this.#at + length);
     }
-    this.#at = at + 1;
+    this.#at++;
+    return to;
+  }
+
+  /** Consumes a run of characters that stand for themselves in one byte each. */
+  #plain(into: Uint8Array | null, to: number): number {
+    const bytes = this.#bytes;
+    const { length } = bytes;
+    let end = this.#at;
+    while (end < length && PLAIN[bytes[end] ?? 0] === 1) end++;
+    return this.#copy(into, to, end);
+  }
+
+  #copy(into: Uint8Array | null, to: number, end: number): number {
+    const bytes = this.#bytes;
+    let at = this.#at;
+    this.#at = end;
+    if (!into) return to;
+    if (end - at > LONG_RUN) {
+      into.set(bytes.subarray(at, end), to);
+      return to + (end - at);
+    }
+    while (at < end) into[to++] = bytes[at++] ?? 0;
     return to;
   }
 
@@ -155,7 +171,6 @@ export class JsonCursor {
 
   #skipMember(depth: number): void {
     this.text(null, 0);
-    this.#keys++;
     this.colon();
     this.skip(depth + 1);
   }

@@ -1,35 +1,85 @@
-import { JsonCursor } from './json-cursor.js';
+import { JsonCursor, MAX_JSON_DEPTH } from './json-cursor.js';
 import { refusal, type Refuse } from './refusal.js';
-import { decodeUtf8 } from './utf8.js';
 
 const refuse: Refuse = refusal('JSON_INVALID');
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
 
 /**
  * Parses strict JSON: RFC 8259 without a BOM, ill-formed UTF-8, lone surrogates, duplicate keys (however spelled) and
  * depth over 64. Objects are those of `JSON.parse`: an own `__proto__` key stays an own key.
- *
- * The cursor judges the text and `JSON.parse` only builds the value, so no message that quotes the text is ever made.
  * @throws ValiseError JSON_INVALID with the rule and, except for a duplicate key, the byte offset
  */
 export function parseJson(text: Uint8Array | string): unknown {
-  if (typeof text === 'string' && !text.isWellFormed()) refuse({ rule: 'lone_surrogate' });
-  const bytes = typeof text === 'string' ? Buffer.from(text, 'utf8') : text;
-  const cursor = new JsonCursor(bytes, refuse);
+  const parsed = parse(text);
+  if (parsed) return parsed.value;
+  // Only a refusal is worth the slow look: the cursor tells rule and offset without quoting the text.
+  const cursor = new JsonCursor(typeof text === 'string' ? Buffer.from(text, 'utf8') : text, refuse);
   cursor.skip();
   cursor.end();
-  const value: unknown = JSON.parse(typeof text === 'string' ? text : decodeUtf8(bytes));
-  // JSON.parse keeps the last of equal keys, so a duplicate is a key of the text that the value lacks.
-  if (countKeys(value) !== cursor.keys) refuse({ rule: 'duplicate_key' });
-  return value;
+  return refuse({
+    rule: typeof text === 'string' && !text.isWellFormed() ? 'lone_surrogate' : 'duplicate_key',
+  });
 }
 
-function countKeys(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  let count = 0;
-  if (Array.isArray(value)) {
-    for (const item of value) count += countKeys(item);
-    return count;
+function parse(input: Uint8Array | string): { value: unknown } | null {
+  try {
+    const text = typeof input === 'string' ? input : decoder.decode(input);
+    const value: unknown = JSON.parse(text);
+    // Well-formed text can still spell a lone surrogate as an escape.
+    const judge = new ValueJudge(
+      text.includes('\\u') || (typeof input === 'string' && !input.isWellFormed()),
+    );
+    // JSON.parse keeps the last of equal keys, so a duplicate is a key of the text that the value lacks.
+    return judge.accepts(value, 0) && judge.keys === countKeys(text) ? { value } : null;
+  } catch {
+    // The message of a foreign error quotes the text.
+    return null;
   }
-  for (const key of Object.keys(value)) count += 1 + countKeys((value as Record<string, unknown>)[key]);
-  return count;
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+class ValueJudge {
+  keys = 0;
+
+  constructor(private readonly mayHaveLoneSurrogates: boolean) {}
+
+  /** Whether the value nests no deeper than the limit and holds well-formed text alone; counts its keys. */
+  accepts(value: unknown, depth: number): boolean {
+    if (typeof value === 'string') return !this.mayHaveLoneSurrogates || value.isWellFormed();
+    if (typeof value !== 'object' || value === null) return true;
+    if (depth === MAX_JSON_DEPTH) return false;
+    if (Array.isArray(value)) {
+      for (const item of value) if (!this.accepts(item, depth + 1)) return false;
+      return true;
+    }
+    for (const key of Object.keys(value)) {
+      this.keys++;
+      if (this.mayHaveLoneSurrogates && !key.isWellFormed()) return false;
+      if (!this.accepts((value as Record<string, unknown>)[key], depth + 1)) return false;
+    }
+    return true;
+  }
+}
+
+/** The keys in a text that is JSON: its colons outside strings. */
+function countKeys(text: string): number {
+  let keys = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === COLON) keys++;
+    else if (code === QUOTE) at = endOfString(text, at + 1);
+  }
+  return keys;
+}
+
+/** The offset of the quote that ends the string whose first character stands at `at`. */
+function endOfString(text: string, at: number): number {
+  let end = text.indexOf('"', at);
+  if (text.charCodeAt(end - 1) !== BACKSLASH) return end;
+  for (end = at; text.charCodeAt(end) !== QUOTE; end++) if (text.charCodeAt(end) === BACKSLASH) end++;
+  return end;
 }

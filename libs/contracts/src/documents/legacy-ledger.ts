@@ -48,14 +48,14 @@ export function appliedTaskItemDigest(item: AppliedTaskItem): string {
   const keys = [...APPLIED_KEYS, ...PREVIOUS_KEYS, 'executionContentDigest'];
   const given = readRecord(item, keys, [], 'item', refuse);
   const { ordinal, ...task } = readLegacyTaskItem(given);
-  const execution = given['executionContentDigest'];
+  const execution = given.executionContentDigest;
   return itemDigest('task', {
-    applicationId: matching(given['applicationId'], LEGACY_ID, 'applicationId', refuse),
+    applicationId: matching(given.applicationId, LEGACY_ID, 'applicationId', refuse),
     ordinal,
-    projectId: matching(given['projectId'], LEGACY_ID, 'projectId', refuse),
+    projectId: matching(given.projectId, LEGACY_ID, 'projectId', refuse),
     ...task,
-    revision: readRevision(given['revision'], 'revision', refuse),
-    contentDigest: digest(given['contentDigest'], 'contentDigest', refuse),
+    revision: readRevision(given.revision, 'revision', refuse),
+    contentDigest: digest(given.contentDigest, 'contentDigest', refuse),
     executionContentDigest: execution === null ? null : digest(execution, 'executionContentDigest', refuse),
   });
 }
@@ -67,14 +67,14 @@ export function appliedTriggerItemDigest(item: AppliedTriggerItem): string {
   const given = readRecord(item, keys, [], 'item', refuse);
   const { ordinal, ...trigger } = readLegacyTriggerItem(given);
   return itemDigest('trigger', {
-    applicationId: matching(given['applicationId'], LEGACY_ID, 'applicationId', refuse),
+    applicationId: matching(given.applicationId, LEGACY_ID, 'applicationId', refuse),
     ordinal,
-    projectId: matching(given['projectId'], LEGACY_ID, 'projectId', refuse),
+    projectId: matching(given.projectId, LEGACY_ID, 'projectId', refuse),
     ...trigger,
-    revision: readRevision(given['revision'], 'revision', refuse),
-    contentDigest: digest(given['contentDigest'], 'contentDigest', refuse),
-    taskRevision: readRevision(given['taskRevision'], 'taskRevision', refuse),
-    taskContentDigest: digest(given['taskContentDigest'], 'taskContentDigest', refuse),
+    revision: readRevision(given.revision, 'revision', refuse),
+    contentDigest: digest(given.contentDigest, 'contentDigest', refuse),
+    taskRevision: readRevision(given.taskRevision, 'taskRevision', refuse),
+    taskContentDigest: digest(given.taskContentDigest, 'taskContentDigest', refuse),
   });
 }
 

@@ -61,15 +61,15 @@ const refuse: Refuse = refusal('CLUSTER_LEGACY_ENV_MIGRATION_PLAN_INVALID');
 export function createLegacyPlan(intent: LegacyPlanIntent, plannedAtMs: number): LegacyPlan {
   const keys = ['planId', 'mutationId', 'projectId', 'source', 'target'];
   const given = readRecord(intent, keys, [], 'intent', refuse);
-  const projectId = matching(given['projectId'], LEGACY_ID, 'projectId', refuse);
+  const projectId = matching(given.projectId, LEGACY_ID, 'projectId', refuse);
   // In the order of the digested JSON.
   const plan = {
     schema: LEGACY_PLAN_SCHEMA,
-    planId: matching(given['planId'], LEGACY_ID, 'planId', refuse),
-    mutationId: matching(given['mutationId'], LEGACY_ID, 'mutationId', refuse),
+    planId: matching(given.planId, LEGACY_ID, 'planId', refuse),
+    mutationId: matching(given.mutationId, LEGACY_ID, 'mutationId', refuse),
     projectId,
-    source: readSource(given['source']),
-    target: readTarget(given['target'], projectId),
+    source: readSource(given.source),
+    target: readTarget(given.target, projectId),
     plannedAtMs: readTimeMs(plannedAtMs, 'plannedAtMs', refuse),
   } as const;
   return { ...plan, planDigest: sha256Hex(DIGEST_DOMAIN, JSON.stringify(plan)) };
@@ -82,9 +82,9 @@ function readSource(value: unknown): LegacyPlanSource {
   const count = (key: string, min: number, max: number): number =>
     integer(given[key], min, max, `source.${key}`, refuse);
   const source = {
-    reconciliationBundleDigest: digest(given['reconciliationBundleDigest'], 'source.reconciliation', refuse),
-    decisionDigest: digest(given['decisionDigest'], 'source.decisionDigest', refuse),
-    candidateSetDigest: digest(given['candidateSetDigest'], 'source.candidateSetDigest', refuse),
+    reconciliationBundleDigest: digest(given.reconciliationBundleDigest, 'source.reconciliation', refuse),
+    decisionDigest: digest(given.decisionDigest, 'source.decisionDigest', refuse),
+    candidateSetDigest: digest(given.candidateSetDigest, 'source.candidateSetDigest', refuse),
     sourceRowCount: count('sourceRowCount', 1, MAX_ROWS),
     activeRowCount: count('activeRowCount', 1, MAX_ROWS),
     disabledRowCount: count('disabledRowCount', 0, MAX_ROWS),
@@ -106,15 +106,15 @@ function readTarget(value: unknown, projectId: string): LegacyPlanTarget {
     'totalEffectiveBytes',
   ];
   const given = readRecord(value, keys, [], 'target', refuse);
-  const bundle = readProjectReference(given['secretRef'], projectId, 'target.secretRef', refuse);
+  const bundle = readProjectReference(given.secretRef, projectId, 'target.secretRef', refuse);
   if (bundle.version === undefined) refuse({ field: 'target.secretRef', rule: 'pinned' });
   const count = (key: string, min: number, max: number): number =>
     integer(given[key], min, max, `target.${key}`, refuse);
   return {
     secretRef: bundle.text,
-    taskRevisionSetDigest: digest(given['taskRevisionSetDigest'], 'target.taskRevisionSetDigest', refuse),
+    taskRevisionSetDigest: digest(given.taskRevisionSetDigest, 'target.taskRevisionSetDigest', refuse),
     triggerRevisionSetDigest: digest(
-      given['triggerRevisionSetDigest'],
+      given.triggerRevisionSetDigest,
       'target.triggerRevisionSetDigest',
       refuse,
     ),

@@ -56,18 +56,13 @@ export function createLegacyReceipt(application: LegacyApplication): LegacyRecei
   const id = (key: string): string => matching(given[key], LEGACY_ID, key, refuse);
   const setDigest = (key: string): string => digest(given[key], key, refuse);
   const projectId = id('projectId');
-  const bundle = readProjectReference(
-    given['environmentBundleRef'],
-    projectId,
-    'environmentBundleRef',
-    refuse,
-  );
+  const bundle = readProjectReference(given.environmentBundleRef, projectId, 'environmentBundleRef', refuse);
   if (bundle.version === undefined) refuse({ field: 'environmentBundleRef', rule: 'pinned' });
   // In the order of the digested JSON.
   const receipt = {
     schema: LEGACY_RECEIPT_SCHEMA,
     applicationId: id('applicationId'),
-    mutationId: readMutationId(given['mutationId'], refuse),
+    mutationId: readMutationId(given.mutationId, refuse),
     projectId,
     planId: id('planId'),
     planDigest: setDigest('planDigest'),
@@ -76,9 +71,9 @@ export function createLegacyReceipt(application: LegacyApplication): LegacyRecei
     triggerRevisionSetDigest: setDigest('triggerRevisionSetDigest'),
     taskMutationSetDigest: setDigest('taskMutationSetDigest'),
     triggerMutationSetDigest: setDigest('triggerMutationSetDigest'),
-    taskCount: integer(given['taskCount'], 1, MAX_LEGACY_TASKS, 'taskCount', refuse),
-    triggerCount: integer(given['triggerCount'], 0, MAX_LEGACY_TRIGGERS, 'triggerCount', refuse),
-    committedAtMs: readTimeMs(given['committedAtMs'], 'committedAtMs', refuse),
+    taskCount: integer(given.taskCount, 1, MAX_LEGACY_TASKS, 'taskCount', refuse),
+    triggerCount: integer(given.triggerCount, 0, MAX_LEGACY_TRIGGERS, 'triggerCount', refuse),
+    committedAtMs: readTimeMs(given.committedAtMs, 'committedAtMs', refuse),
   } as const;
   return { ...receipt, receiptDigest: sha256Hex(DIGEST_DOMAIN, JSON.stringify(receipt)) };
 }

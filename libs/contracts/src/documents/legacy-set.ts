@@ -87,11 +87,11 @@ export function digestLegacyTriggerSet(items: readonly LegacyTriggerItem[]): Leg
 /** The members that a task item has in a set and in the ledger. */
 export function readLegacyTaskItem(given: Plain): LegacyTaskItem {
   return {
-    ordinal: integer(given['ordinal'], 0, MAX_LEGACY_TASKS - 1, 'ordinal', refuseApplication),
-    taskId: identifier(given['taskId'], 'taskId', refuseApplication),
+    ordinal: integer(given.ordinal, 0, MAX_LEGACY_TASKS - 1, 'ordinal', refuseApplication),
+    taskId: identifier(given.taskId, 'taskId', refuseApplication),
     previousRevision: readPrevious(given, 'previousRevision'),
-    previousContentDigest: digest(given['previousContentDigest'], 'previousContentDigest', refuseApplication),
-    mutationId: readMutationId(given['mutationId'], refuseApplication),
+    previousContentDigest: digest(given.previousContentDigest, 'previousContentDigest', refuseApplication),
+    mutationId: readMutationId(given.mutationId, refuseApplication),
   };
 }
 
@@ -99,14 +99,14 @@ export function readLegacyTaskItem(given: Plain): LegacyTaskItem {
 export function readLegacyTriggerItem(given: Plain): LegacyTriggerItem {
   const contentDigest = (key: string): string => digest(given[key], key, refuseApplication);
   return {
-    ordinal: integer(given['ordinal'], 0, MAX_LEGACY_TRIGGERS - 1, 'ordinal', refuseApplication),
-    triggerId: identifier(given['triggerId'], 'triggerId', refuseApplication),
-    taskId: identifier(given['taskId'], 'taskId', refuseApplication),
+    ordinal: integer(given.ordinal, 0, MAX_LEGACY_TRIGGERS - 1, 'ordinal', refuseApplication),
+    triggerId: identifier(given.triggerId, 'triggerId', refuseApplication),
+    taskId: identifier(given.taskId, 'taskId', refuseApplication),
     previousRevision: readPrevious(given, 'previousRevision'),
     previousContentDigest: contentDigest('previousContentDigest'),
     previousTaskRevision: readPrevious(given, 'previousTaskRevision'),
     previousTaskContentDigest: contentDigest('previousTaskContentDigest'),
-    mutationId: readMutationId(given['mutationId'], refuseApplication),
+    mutationId: readMutationId(given.mutationId, refuseApplication),
   };
 }
 

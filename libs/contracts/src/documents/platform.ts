@@ -80,7 +80,7 @@ export function readRuntimes<T extends { readonly name: string }>(
   const runtimes = readList(value, MAX_ITEMS, field, refuse).map((each, index) => {
     const at = `${field}[${index}]`;
     const record = readRecord(each, keys.required, keys.optional, at, refuse);
-    return runtime(readItem(record['name'], `${at}.name`, refuse), record, at);
+    return runtime(readItem(record.name, `${at}.name`, refuse), record, at);
   });
   if (new Set(runtimes.map(({ name }) => name)).size !== runtimes.length) refuse({ field, rule: 'unique' });
   return runtimes.sort((a, b) => compareFixed(a.name, b.name));

@@ -11,16 +11,25 @@ export function readMembers<K extends string>(
   keys: readonly K[],
   member: (key: K) => void,
 ): void {
-  const missing = new Set(keys);
+  let seen = 0;
   cursor.object(() => {
-    const mark = arena.length;
-    const range = arena.append((into, at) => cursor.text(into, at));
-    const key = keys.find((candidate) => arena.equals(range, candidate));
+    const index = readKey(cursor, arena, keys);
+    const key = keys[index];
     if (key === undefined) cursor.fail('unknown_key');
-    if (!missing.delete(key)) cursor.fail('duplicate_key');
-    arena.rewind(mark);
+    if (seen & (1 << index)) cursor.fail('duplicate_key');
+    seen |= 1 << index;
     cursor.colon();
     member(key);
   });
-  if (missing.size > 0) cursor.fail('missing_key');
+  if (seen !== (1 << keys.length) - 1) cursor.fail('missing_key');
+}
+
+/** The index of the key that comes next, or -1 when it is none of them. */
+function readKey(cursor: JsonCursor, arena: Arena, keys: readonly string[]): number {
+  const mark = arena.length;
+  const range = arena.append((into, at) => cursor.text(into, at));
+  let index = keys.length - 1;
+  while (index >= 0 && !arena.equals(range, keys[index] ?? '')) index--;
+  arena.rewind(mark);
+  return index;
 }

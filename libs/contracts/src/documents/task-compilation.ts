@@ -4,7 +4,7 @@ import {
   normalizeCommandSpec,
   readCommandConfig,
   type CommandConfig,
-} from './command-spec.js';
+} from './command-config.js';
 import {
   createExecutionRevision,
   EXECUTION_PLAN_SCHEMA,

@@ -3,8 +3,8 @@ import { compareCodeUnits } from './order.js';
 import { readPlain, readRecord, type Plain } from './plain-data.js';
 import { refusal, type Refuse } from './refusal.js';
 import { nextRevision, readMutationId, readRevision, readTimes } from './revision.js';
-import type { Spec } from './spec.js';
-import { readTaskKind, readTaskSpec, type TaskKind } from './task-spec.js';
+import type { Spec } from './specification.js';
+import { readTaskKind, readTaskSpec, type TaskKind } from './task-specification.js';
 import { identifier, text } from './text.js';
 
 /** What the content digest is made of, in that order (wire.md §3). */
@@ -68,12 +68,12 @@ export function createTaskDefinition(command: PutTaskCommand, createdAtMs: numbe
     'task',
     refuse,
   );
-  const content = readContent(given, nextRevision(given['expectedRevision'], refuse), refuse);
+  const content = readContent(given, nextRevision(given.expectedRevision, refuse), refuse);
   return {
     ...content,
-    mutationId: readMutationId(given['mutationId'], refuse),
+    mutationId: readMutationId(given.mutationId, refuse),
     contentDigest: taskDefinitionDigest(content),
-    ...readTimes(createdAtMs, given['occurredAtMs'], refuse),
+    ...readTimes(createdAtMs, given.occurredAtMs, refuse),
   };
 }
 
@@ -89,14 +89,14 @@ export function readTaskDefinition(record: unknown, refuseWith: Refuse = refuse)
     'task',
     refuseWith,
   );
-  const content = readContent(given, readRevision(given['revision'], 'revision', refuseWith), refuseWith);
+  const content = readContent(given, readRevision(given.revision, 'revision', refuseWith), refuseWith);
   const contentDigest = taskDefinitionDigest(content);
-  if (given['contentDigest'] !== contentDigest) refuseWith({ field: 'contentDigest', rule: 'mismatch' });
+  if (given.contentDigest !== contentDigest) refuseWith({ field: 'contentDigest', rule: 'mismatch' });
   return {
     ...content,
-    mutationId: readMutationId(given['mutationId'], refuseWith),
+    mutationId: readMutationId(given.mutationId, refuseWith),
     contentDigest,
-    ...readTimes(given['createdAtMs'], given['updatedAtMs'], refuseWith),
+    ...readTimes(given.createdAtMs, given.updatedAtMs, refuseWith),
   };
 }
 
@@ -114,16 +114,16 @@ function readContent(given: Plain, revision: number, refuseWith: Refuse): TaskCo
   const { description, enabled } = given;
   if (typeof enabled !== 'boolean') refuseWith({ field: 'enabled', rule: 'boolean' });
   return {
-    projectId: identifier(given['projectId'], 'projectId', refuseWith),
-    taskId: identifier(given['taskId'], 'taskId', refuseWith),
+    projectId: identifier(given.projectId, 'projectId', refuseWith),
+    taskId: identifier(given.taskId, 'taskId', refuseWith),
     revision,
-    name: readProse(given['name'], MAX_NAME_BYTES, 'name', refuseWith),
+    name: readProse(given.name, MAX_NAME_BYTES, 'name', refuseWith),
     ...(description !== undefined && {
       description: readProse(description, MAX_DESCRIPTION_BYTES, 'description', refuseWith),
     }),
-    kind: readTaskKind(given['kind'], refuseWith),
-    spec: readTaskSpec(given['spec'], refuseWith),
-    labels: readTaskLabels(given['labels'], refuseWith),
+    kind: readTaskKind(given.kind, refuseWith),
+    spec: readTaskSpec(given.spec, refuseWith),
+    labels: readTaskLabels(given.labels, refuseWith),
     enabled,
   };
 }

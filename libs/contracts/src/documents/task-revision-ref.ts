@@ -23,8 +23,8 @@ export const createTaskRevisionRef = (revision: number, contentDigest: string): 
  */
 export function writeTaskRevisionRef(ref: TaskRevisionRef): string {
   const given = readRecord(ref, ['revision', 'contentDigest'], [], 'taskRevision', refuse);
-  const revision = readRevision(given['revision'], 'revision', refuse);
-  return `qltd:v1:${revision}:${digest(given['contentDigest'], 'contentDigest', refuse)}`;
+  const revision = readRevision(given.revision, 'revision', refuse);
+  return `qltd:v1:${revision}:${digest(given.contentDigest, 'contentDigest', refuse)}`;
 }
 
 /** @throws ValiseError TASK_DEFINITION_COMPILATION_INVALID */

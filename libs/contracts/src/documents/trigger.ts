@@ -2,7 +2,7 @@ import { sha256Hex } from './digest.js';
 import { readRecord } from './plain-data.js';
 import { refusal, type Refuse } from './refusal.js';
 import { nextRevision, readMutationId, readRevision, readTimes } from './revision.js';
-import { readSpec, type Spec } from './spec.js';
+import { readSpec, type Spec } from './specification.js';
 import { digest, identifier } from './text.js';
 
 /** One revision of a trigger as it is stored: it starts one revision of one task. */
@@ -67,19 +67,19 @@ export function createTrigger(command: PutTriggerCommand, createdAtMs: number): 
   if (typeof enabled !== 'boolean') refuse({ field: 'enabled', rule: 'boolean' });
   // In the order of the digested JSON.
   const content = {
-    projectId: identifier(given['projectId'], 'projectId', refuse),
-    triggerId: identifier(given['triggerId'], 'triggerId', refuse),
-    revision: nextRevision(given['expectedRevision'], refuse),
-    taskId: identifier(given['taskId'], 'taskId', refuse),
-    taskRevision: readRevision(given['taskRevision'], 'taskRevision', refuse),
-    taskContentDigest: digest(given['taskContentDigest'], 'taskContentDigest', refuse),
-    spec: readTriggerSpec(given['spec']),
+    projectId: identifier(given.projectId, 'projectId', refuse),
+    triggerId: identifier(given.triggerId, 'triggerId', refuse),
+    revision: nextRevision(given.expectedRevision, refuse),
+    taskId: identifier(given.taskId, 'taskId', refuse),
+    taskRevision: readRevision(given.taskRevision, 'taskRevision', refuse),
+    taskContentDigest: digest(given.taskContentDigest, 'taskContentDigest', refuse),
+    spec: readTriggerSpec(given.spec),
     enabled,
   };
   return {
     ...content,
-    mutationId: readMutationId(given['mutationId'], refuse),
+    mutationId: readMutationId(given.mutationId, refuse),
     contentDigest: sha256Hex(DIGEST_DOMAIN, JSON.stringify(content)),
-    ...readTimes(createdAtMs, given['occurredAtMs'], refuse),
+    ...readTimes(createdAtMs, given.occurredAtMs, refuse),
   };
 }

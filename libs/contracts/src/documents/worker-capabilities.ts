@@ -91,11 +91,11 @@ function readCapabilities(value: unknown): WorkerCapabilities {
     refuse,
   );
   const { operatingSystem, runtimes, labels, capacity, features } = given;
-  const architecture = readArchitecture(given['architecture'], 'architecture', refuse);
+  const architecture = readArchitecture(given.architecture, 'architecture', refuse);
   const supportTier = TIER_OF[architecture];
-  const executors = readWords(given['executors'], 'executors');
-  const protocolVersion = readVersion(given['protocolVersion'], 'protocolVersion', refuse);
-  if (given['supportTier'] !== supportTier) refuse({ field: 'supportTier', rule: 'architecture' });
+  const executors = readWords(given.executors, 'executors');
+  const protocolVersion = readVersion(given.protocolVersion, 'protocolVersion', refuse);
+  if (given.supportTier !== supportTier) refuse({ field: 'supportTier', rule: 'architecture' });
   return {
     architecture,
     executors,

@@ -1,7 +1,7 @@
 import { readRecord } from './plain-data.js';
 import { refusal, type Refuse } from './refusal.js';
 import { readRevision } from './revision.js';
-import type { Spec } from './spec.js';
+import type { Spec } from './specification.js';
 import { identifier, oneOf } from './text.js';
 import { readTriggerSpec } from './trigger.js';
 import { utf8Bytes } from './utf8.js';
@@ -32,8 +32,8 @@ export function normalizeTriggerSpec(input: TriggerSpecContext): Spec {
   const keys = ['projectId', 'triggerId', 'taskId', 'taskRevision', 'spec'];
   const context = readRecord(input, keys, [], 'trigger', refuseTrigger);
   for (const id of ['projectId', 'triggerId', 'taskId']) identifier(context[id], id, refuseTrigger);
-  readRevision(context['taskRevision'], 'taskRevision', refuseTrigger);
-  const spec = readTriggerSpec(context['spec']);
+  readRevision(context.taskRevision, 'taskRevision', refuseTrigger);
+  const spec = readTriggerSpec(context.spec);
   if (spec.schema !== CRON_SCHEMA) refuseSchema({ field: 'spec.schema', rule: 'known_schema' });
   const config = readRecord(
     spec.config,
@@ -45,14 +45,14 @@ export function normalizeTriggerSpec(input: TriggerSpecContext): Spec {
   return {
     schema: CRON_SCHEMA,
     config: {
-      expression: readExpression(config['expression']),
+      expression: readExpression(config.expression),
       misfirePolicy: oneOf(
-        config['misfirePolicy'],
+        config.misfirePolicy,
         ['skip', 'fire_once'],
         'config.misfirePolicy',
         refuseMeaning,
       ),
-      timezone: readTimeZone(config['timezone']),
+      timezone: readTimeZone(config.timezone),
     },
   };
 }

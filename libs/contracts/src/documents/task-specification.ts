@@ -1,5 +1,5 @@
 import type { Refuse } from './refusal.js';
-import { readSpec, type Spec } from './spec.js';
+import { readSpec, type Spec } from './specification.js';
 import { oneOf } from './text.js';
 
 export const TASK_KINDS = ['command', 'script', 'workflow', 'agent', 'tool'] as const;

@@ -3,8 +3,8 @@ import { readDeclaredEnvironment, type DeclaredEnvironment } from './environment
 import { normalizePlacement, type Placement } from './placement.js';
 import { readRecord } from './plain-data.js';
 import { refusal, type Refuse } from './refusal.js';
-import { readTaskSpec, readTaskKind, type TaskKind } from './task-spec.js';
-import type { Spec } from './spec.js';
+import { readTaskSpec, readTaskKind, type TaskKind } from './task-specification.js';
+import type { Spec } from './specification.js';
 import { identifier } from './text.js';
 
 export const COMMAND_SCHEMA = 'qinglong/command@v1';
@@ -37,10 +37,10 @@ const refuseMeaning: Refuse = refusal('TASK_SPEC_SEMANTIC_INVALID');
  */
 export function normalizeCommandSpec(input: CommandSpecContext): Spec {
   const context = readRecord(input, ['projectId', 'taskId', 'kind', 'spec'], [], 'task', refuseDefinition);
-  const projectId = identifier(context['projectId'], 'projectId', refuseDefinition);
-  identifier(context['taskId'], 'taskId', refuseDefinition);
-  const kind = readTaskKind(context['kind'], refuseDefinition);
-  const spec = readTaskSpec(context['spec'], refuseDefinition);
+  const projectId = identifier(context.projectId, 'projectId', refuseDefinition);
+  identifier(context.taskId, 'taskId', refuseDefinition);
+  const kind = readTaskKind(context.kind, refuseDefinition);
+  const spec = readTaskSpec(context.spec, refuseDefinition);
   if (spec.schema !== COMMAND_SCHEMA) refuseSchema({ field: 'spec.schema', rule: 'known_schema' });
   if (kind !== 'command') refuseMeaning({ field: 'kind', rule: 'command' });
   // The canonical form is a specification itself: with its defaults it has to keep the generic limits too.
@@ -57,7 +57,7 @@ export function normalizeCommandSpec(input: CommandSpecContext): Spec {
 export function readCommandConfig(config: unknown, projectId: string): CommandConfig {
   const given = readRecord(config, ['command'], CONFIG_KEYS, 'config', refuseMeaning);
   const { environment = [], environmentBundleRef, placement, timeoutMs, workingDirectory } = given;
-  const command = readCommand(given['command'], refuseMeaning);
+  const command = readCommand(given.command, refuseMeaning);
   return {
     command: command.kind === 'shell' ? { shell: '/bin/sh', ...command } : command,
     ...readDeclaredEnvironment(environment, environmentBundleRef, projectId, refuseMeaning),
