@@ -1,0 +1,130 @@
+import { rm } from 'node:fs/promises';
+import { Inject, Injectable } from '@nestjs/common';
+import { logArtifactId, sha256Hex } from '@valise/contracts/documents';
+import { ValiseError, type ReasonCode } from '@valise/contracts/failure';
+import { ARTIFACT_UPLOAD_SCHEMA, COMPLETION_SCHEMA, type CompletionRequest } from '@valise/contracts/wire';
+import { Inbox } from '../inbox/inbox.js';
+import type { Exit, Launch } from '../inbox/inbox-record.js';
+import { Control, type Session } from '../ingress/control.js';
+import type { Message } from '../ingress/message.js';
+import { isFence } from '../ingress/refusal.js';
+import { EventLog } from '../logs/event-log.js';
+import { logPath, readLog, type CompleteLog } from '../logs/log-artifact.js';
+import { SessionService } from '../sessions/session.service.js';
+import { askUntilDecided } from './ask-until-decided.js';
+import type { Attempt } from './attempt.js';
+import { LOG_DIRECTORY } from './log-directory.js';
+import { Shutdown } from './shutdown.js';
+import { Steps } from '../logs/steps.js';
+
+/** `running` has sequence 1. */
+const COMPLETION_SEQUENCE = 2;
+
+/** Nobody saw these end, so nobody wrote the end of their logs. */
+const UNSEEN: readonly (ReasonCode | null)[] = ['worker_restarted', 'launch_outcome_unknown'];
+
+/** Tells control how an attempt ended, for as long as that takes, and only then forgets it. */
+@Injectable()
+export class ConclusionService {
+  constructor(
+    private readonly inbox: Inbox,
+    private readonly control: Control,
+    private readonly sessions: SessionService,
+    private readonly shutdown: Shutdown,
+    private readonly steps: Steps,
+    private readonly log: EventLog,
+    @Inject(LOG_DIRECTORY) private readonly directory: string,
+  ) {}
+
+  /**
+   * The slot's start_failed record is reported and forgotten.
+   * @throws Undecided when the worker leaves before control has decided
+   */
+  async reportStartFailure(attempt: Attempt, reasonCode: ReasonCode | null): Promise<void> {
+    const { slot, lease, names } = attempt;
+    const reason = reasonCode === null ? {} : { reasonCode };
+    const answer = await this.#untilDecided(attempt, (session) =>
+      this.control.startFailure(session, { ...lease.fence, ...reason }),
+    );
+    await this.inbox.advance(slot, { kind: 'start_failure_acknowledged' });
+    this.steps.reached('start_failed', { ...names, reasonCode, status: answer?.status ?? 'fenced' });
+    await this.#forget(attempt);
+  }
+
+  /**
+   * The slot's exited record is reported with its log, and forgotten.
+   * @throws Undecided when the worker leaves before control has decided
+   */
+  async complete(attempt: Attempt, launch: Launch, exit: Exit, isLogCut: boolean): Promise<void> {
+    const { slot, names } = attempt;
+    const path = logPath(this.directory, launch.logArtifactId);
+    const log = await readLog(path, isLogCut || UNSEEN.includes(exit.reasonCode));
+    await this.#storeLog(attempt, launch, log);
+    const answer = await this.#untilDecided(attempt, (session) =>
+      this.control.complete(session, completionOf(attempt, launch, exit, log)),
+    );
+    await this.inbox.advance(slot, { kind: 'completion_acknowledged' });
+    const { outcome } = exit.result;
+    this.steps.reached('completed', { ...names, outcome, status: answer?.status ?? 'fenced' });
+    await this.#forget(attempt);
+  }
+
+  /** An attempt that is not ours any more has no use for its log. */
+  async #storeLog(attempt: Attempt, { logArtifactId }: Launch, log: CompleteLog): Promise<void> {
+    const { byteLength, truncated } = log;
+    const receipt = await this.#untilDecided(attempt, (session) => {
+      const header = {
+        ...attempt.lease.fence,
+        schema: ARTIFACT_UPLOAD_SCHEMA,
+        logArtifactId,
+        byteLength,
+        truncated,
+      };
+      return this.control.store(session, { ...header, schema: ARTIFACT_UPLOAD_SCHEMA }, log);
+    });
+    if (receipt) this.steps.reached('artifact_stored', { ...attempt.names, byteLength, truncated });
+  }
+
+  /** Control's answer, or null when it has fenced the question: someone else has decided. */
+  #untilDecided<T>(attempt: Attempt, ask: (session: Session) => Promise<T>): Promise<T | null> {
+    const orFenced = async (): Promise<T | null> => {
+      try {
+        return await this.sessions.within(ask);
+      } catch (error) {
+        if (!isFence(error)) throw error;
+        this.log.info('fenced', { ...attempt.names, rule: (error as ValiseError).code });
+        return null;
+      }
+    };
+    return askUntilDecided(orFenced, this.shutdown.leaving, (error) => {
+      this.log.failure('report_failed', error, attempt.names);
+    });
+  }
+
+  async #forget({ slot, offer }: Attempt): Promise<void> {
+    await rm(logPath(this.directory, logArtifactId({ ...offer.candidate, offerId: offer.offerId })), {
+      force: true,
+    });
+    await this.inbox.forget(slot);
+  }
+}
+
+function completionOf(
+  attempt: Attempt,
+  launch: Launch,
+  exit: Exit,
+  log: CompleteLog,
+): Message<CompletionRequest> {
+  const { logArtifactId, callbackToken } = launch;
+  const { byteLength, sha256, truncated } = log;
+  return {
+    ...attempt.lease.fence,
+    schema: COMPLETION_SCHEMA,
+    callbackSequence: COMPLETION_SEQUENCE,
+    callbackTokenDigest: sha256Hex(callbackToken),
+    result: exit.result,
+    artifact: { logArtifactId, byteLength, sha256, truncated },
+    ...(exit.reasonCode !== null && { reasonCode: exit.reasonCode }),
+    ...(exit.signal !== null && { signal: exit.signal }),
+  };
+}

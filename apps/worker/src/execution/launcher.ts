@@ -1,0 +1,143 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { ValiseError, type ReasonCode } from '@valise/contracts/failure';
+import { WorkerConfig } from '../config/worker-config.js';
+import type { ProcessIdentity } from '../inbox/inbox-record.js';
+import { AttemptRefused } from './halt.js';
+import { LAUNCH_SCRIPT, LAUNCH_SHELL } from './launch-shell.js';
+import { identify } from './process-table.js';
+
+export interface LaunchPlan {
+  readonly slot: number;
+  readonly argv: readonly string[];
+  readonly workingDirectory: string;
+  /** As `writeHandover` makes it; zeroed once the child has it. */
+  readonly handover: Buffer;
+}
+
+export interface ProcessEnd {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Launched {
+  readonly identity: ProcessIdentity;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /**
+   * Resolves once the command is executing; until then nobody else reads its output.
+   * @throws AttemptRefused when it certainly never will
+   */
+  readonly executing: Promise<void>;
+  readonly ended: Promise<ProcessEnd>;
+}
+
+/** Starts tasks: own session, own uid where the worker is root, an environment that holds nothing of ours. */
+@Injectable()
+export class Launcher {
+  readonly #wrapper: readonly string[];
+  readonly #baseUid: number | null;
+
+  /** @throws ValiseError configuration_invalid when the worker is root and cannot give slots a uid */
+  constructor({ isolation }: WorkerConfig) {
+    this.#baseUid = isolation.kind === 'uid_per_slot' ? isolation.baseUid : null;
+    const hasSetpriv = spawnSync('setpriv', [...DROP, '--', '/bin/true'], { stdio: 'ignore' }).status === 0;
+    if (this.#baseUid !== null && !hasSetpriv) {
+      throw new ValiseError('configuration_invalid', { rule: 'setpriv_is_installed' });
+    }
+    this.#wrapper = hasSetpriv ? ['setpriv', ...DROP] : [];
+  }
+
+  /**
+   * Spawns at once; nothing is awaited before the child exists.
+   * @throws AttemptRefused when it does not come to exist
+   */
+  launch({ slot, argv, workingDirectory, handover }: LaunchPlan): Launched {
+    const shell = [LAUNCH_SHELL, '-c', LAUNCH_SCRIPT, 'sh', workingDirectory, ...argv];
+    const [file = LAUNCH_SHELL, ...args] = [...this.#wrapperOf(slot), ...shell];
+    const child = spawned(file, args, handover);
+    const [, stdout, stderr, environment, marks] = child.stdio as unknown as Streams;
+    feed(environment, handover);
+    const identity = child.pid === undefined ? null : identify(child.pid);
+    if (!identity) throw new AttemptRefused('out_of_memory');
+    const ended = endOf(child);
+    return { identity, stdout, stderr, ended, executing: assertExecuted(marks, stderr, ended) };
+  }
+
+  #wrapperOf(slot: number): readonly string[] {
+    if (this.#baseUid === null) return this.#wrapper.length === 0 ? [] : [...this.#wrapper, '--'];
+    const uid = String(this.#baseUid + slot);
+    return [...this.#wrapper, '--reuid', uid, '--regid', uid, '--clear-groups', '--'];
+  }
+}
+
+/** A killed worker takes the task along, and nothing the task executes gains a privilege. */
+const DROP = ['--no-new-privs', '--pdeathsig', 'KILL'];
+
+type Streams = [null, Readable, Readable, Writable, Readable];
+
+function spawned(file: string, args: readonly string[], handover: Buffer): ChildProcess {
+  try {
+    const child = spawn(file, args, {
+      env: {},
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    });
+    // Told by the missing pid already; without a listener it would end the worker.
+    child.on('error', () => undefined);
+    return child;
+  } catch (error) {
+    handover.fill(0);
+    throw new AttemptRefused(reasonOfErrno((error as NodeJS.ErrnoException).code));
+  }
+}
+
+function reasonOfErrno(errno: string | undefined): ReasonCode | null {
+  if (errno === 'E2BIG') return 'argument_list_too_long';
+  return errno === 'ENOMEM' || errno === 'EAGAIN' ? 'out_of_memory' : null;
+}
+
+function feed(pipe: Writable, handover: Buffer): void {
+  const zero = (): void => void handover.fill(0);
+  pipe.on('error', zero).on('close', zero);
+  pipe.end(handover, zero);
+}
+
+async function endOf(child: ChildProcess): Promise<ProcessEnd> {
+  const [exitCode, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  return { exitCode, signal };
+}
+
+/** Reads the shell's marks to their end, which is the exec or the death of the shell. */
+async function assertExecuted(marks: Readable, stderr: Readable, ended: Promise<ProcessEnd>): Promise<void> {
+  let text = '';
+  for await (const chunk of marks) text += (chunk as Buffer).toString('latin1');
+  if (text === 'r') return;
+  // A shell that was killed was stopped by us; the caller knows why.
+  const { signal } = await ended;
+  if (signal !== null) throw new AttemptRefused('killed_by_signal');
+  throw new AttemptRefused(await reasonOfMarks(text, stderr));
+}
+
+function reasonOfMarks(text: string, stderr: Readable): Promise<ReasonCode> | ReasonCode | null {
+  switch (text) {
+    case 'd':
+    case 'r127':
+      return 'command_not_found';
+    case 'r126':
+      return reasonOfShell(stderr);
+    default:
+      return null;
+  }
+}
+
+/** The command never ran, so what stands on its standard error is the shell's own sentence about exec. */
+async function reasonOfShell(stderr: Readable): Promise<ReasonCode> {
+  let sentence = '';
+  for await (const chunk of stderr) sentence += (chunk as Buffer).toString('latin1');
+  if (sentence.includes('Argument list too long')) return 'argument_list_too_long';
+  return sentence.includes('Cannot allocate memory') ? 'out_of_memory' : 'command_not_executable';
+}

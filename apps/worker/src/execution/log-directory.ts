@@ -1,0 +1,2 @@
+/** Where log artefacts lie until control has them; the worker's alone. */
+export const LOG_DIRECTORY = Symbol('LOG_DIRECTORY');

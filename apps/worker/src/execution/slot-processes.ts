@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { WorkerConfig } from '../config/worker-config.js';
+import type { ProcessIdentity } from '../inbox/inbox-record.js';
+import { EventLog } from '../logs/event-log.js';
+import type { Attempt } from './attempt.js';
+import { endProcesses } from './end-processes.js';
+import { findProcesses, type ProcessOwner } from './process-table.js';
+
+/** What lives in the worker's slots. */
+@Injectable()
+export class SlotProcesses {
+  constructor(
+    private readonly config: WorkerConfig,
+    private readonly log: EventLog,
+  ) {}
+
+  /**
+   * Nothing of the attempt lives any more. TERM, grace, KILL; a lost lease leaves no more grace than half the margin
+   * before control's expiry.
+   */
+  async end(attempt: Attempt, leader: ProcessIdentity | null): Promise<boolean> {
+    const { halt, lease, names } = attempt;
+    const graceMs = halt.urgent.aborted
+      ? Math.min(lease.marginMs / 2, this.config.stopGraceMs)
+      : this.config.stopGraceMs;
+    const urgent = halt.urgent.aborted ? NEVER : halt.urgent;
+    const found = await endProcesses(this.#ownerOf(attempt, leader), graceMs, urgent);
+    if (found) this.log.debug('processes_ended', names);
+    return found;
+  }
+
+  /** Whether anything of the attempt lives. */
+  has(attempt: Attempt, leader: ProcessIdentity | null): boolean {
+    return findProcesses(this.#ownerOf(attempt, leader)).length > 0;
+  }
+
+  #ownerOf({ slot, offer }: Attempt, leader: ProcessIdentity | null): ProcessOwner {
+    const { isolation } = this.config;
+    return isolation.kind === 'uid_per_slot'
+      ? { kind: 'uid', uid: isolation.baseUid + slot }
+      : { kind: 'attempt', uid: isolation.uid, attemptId: offer.candidate.attemptId, leader };
+  }
+}
+
+const NEVER = new AbortController().signal;
