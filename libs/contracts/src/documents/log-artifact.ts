@@ -1,5 +1,4 @@
 import { sha256Hex } from './digest.js';
-import { readRecord } from './plain-data.js';
 import { refusal, type Refuse } from './refusal.js';
 import { identifier } from './text.js';
 
@@ -13,7 +12,6 @@ const refuse: Refuse = refusal('LOG_ARTIFACT_INVALID');
  * @throws ValiseError LOG_ARTIFACT_INVALID
  */
 export function logArtifactId(claim: Readonly<Record<(typeof PARTS)[number], string>>): string {
-  const record = readRecord(claim, PARTS, [], 'claim', refuse);
-  const parts = PARTS.map((part) => `\0${identifier(record[part], part, refuse)}`);
+  const parts = PARTS.map((part) => `\0${identifier(claim[part], part, refuse)}`);
   return `wlog-${sha256Hex(DOMAIN, ...parts).slice(0, 30)}`;
 }

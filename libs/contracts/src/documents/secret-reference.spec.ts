@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { ValiseError } from '../failure/index.js';
+import { createSecretReference, parseSecretReference, projectionFileName } from './secret-reference.js';
+
+const ids = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 24 })
+  .filter((id) => id.isWellFormed() && Buffer.byteLength(id) <= 128 && !/[\u0000-\u001f\u007f]/.test(id));
+const secrets = fc.record(
+  { projectId: ids, name: ids, version: fc.integer({ min: 1, max: 2147483647 }) },
+  { requiredKeys: ['projectId', 'name'] },
+);
+
+describe('a secret reference', () => {
+  it('comes back as it was made', () => {
+    fc.assert(
+      fc.property(secrets, (secret) => {
+        const text = createSecretReference(secret);
+        expect(parseSecretReference(text)).toEqual({ text, ...secret });
+        expect(projectionFileName(text)).toMatch(/^[0-9a-f]{64}$/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is refused, or another canonical reference, when one byte of it changes', () => {
+    fc.assert(
+      fc.property(secrets, fc.nat(), fc.integer({ min: 0, max: 127 }), (secret, position, code) => {
+        const text = createSecretReference(secret);
+        const at = position % text.length;
+        const changed = text.slice(0, at) + String.fromCharCode(code) + text.slice(at + 1);
+        try {
+          const { projectId, name, version } = parseSecretReference(changed);
+          const parsed = { projectId, name, ...(version !== undefined && { version }) };
+          expect(createSecretReference(parsed)).toBe(changed);
+        } catch (error) {
+          expect(error).toBeInstanceOf(ValiseError);
+        }
+      }),
+      { numRuns: 1500 },
+    );
+  });
+
+  it('names another file for another version', () => {
+    const file = (version: number): string =>
+      projectionFileName(createSecretReference({ projectId: 'p', name: 'n', version }));
+    expect(file(1)).not.toBe(file(2));
+  });
+});
