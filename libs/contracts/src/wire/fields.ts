@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { Type } from 'class-transformer';
 import { ValidateBy, ValidateIf, ValidateNested } from 'class-validator';
 import type { Facts } from '../failure/index.js';
 
@@ -136,7 +135,7 @@ export function Opaque(description: string): PropertyDecorator {
 /** One object of another DTO class. */
 export function Nested(type: () => new () => object): PropertyDecorator {
   const check = (value: unknown): Facts | null => (isRecord(value) ? null : { rule: 'object' });
-  return nested({ schema: { type: 'object' }, check, nested: type }, type);
+  return nested({ schema: { type: 'object' }, check, nested: type });
 }
 
 /** A list of objects of another DTO class. */
@@ -146,11 +145,11 @@ export function ListOf(type: () => new () => object, max: number): PropertyDecor
     if (value.length > max) return { rule: 'max_items', limit: max, actual: value.length };
     return value.every(isRecord) ? null : { rule: 'object' };
   };
-  return nested({ schema: { type: 'array', maxItems: max }, check, nested: type }, type);
+  return nested({ schema: { type: 'array', maxItems: max }, check, nested: type });
 }
 
-function nested(rule: FieldRule, type: () => new () => object): PropertyDecorator {
-  const parts = [Type(type), ValidateNested(), field(rule)];
+function nested(rule: FieldRule): PropertyDecorator {
+  const parts = [ValidateNested(), field(rule)];
   return (target, key) => {
     for (const part of parts) part(target, key);
   };

@@ -1,4 +1,3 @@
-import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, validateSync } from 'class-validator';
 import { ValiseError, type Facts, type FailureCode } from '../failure/index.js';
 import { FIELD, isOptional, isRecord, type FieldRule } from './fields.js';
@@ -34,7 +33,7 @@ export function fieldsOf(type: Dto): ReadonlyMap<string, DtoField> {
  */
 export function readBody<T extends object>(type: Dto<T>, json: unknown, code: FailureCode): T {
   assertExactKeys(type, json, '', code);
-  const body = plainToInstance(type, json, { enableImplicitConversion: false });
+  const body = instantiate(type, json as Record<string, unknown>);
   const errors = validateSync(body, {
     forbidUnknownValues: true,
     validationError: { target: false, value: false },
@@ -44,9 +43,21 @@ export function readBody<T extends object>(type: Dto<T>, json: unknown, code: Fa
 }
 
 /**
- * Unknown keys are refused here, on the parsed JSON: class-transformer drops `__proto__` and `constructor` silently,
- * and a dropped key is a refusal that nobody hears of.
+ * An instance with exactly the declared fields. Opaque values are handed on as they were parsed: class-transformer would
+ * drop their `__proto__` and `constructor` keys silently, and call whatever stands at `constructor`.
  */
+function instantiate<T extends object>(type: Dto<T>, json: Record<string, unknown>): T {
+  const body = new type();
+  for (const { name, nested } of fieldsOf(type).values()) {
+    if (!Object.hasOwn(json, name)) continue;
+    const value = json[name];
+    const one = (item: unknown): unknown => (nested && isRecord(item) ? instantiate(nested(), item) : item);
+    (body as Record<string, unknown>)[name] = nested && Array.isArray(value) ? value.map(one) : one(value);
+  }
+  return body;
+}
+
+/** Unknown keys are refused on the parsed JSON: a dropped key is a refusal that nobody hears of. */
 function assertExactKeys(type: Dto, json: unknown, path: string, code: FailureCode): void {
   const field = path.slice(0, -1) || 'body';
   if (!isRecord(json)) throw new ValiseError(code, { field, rule: 'object' });
