@@ -233,8 +233,10 @@ export class DeliveryRecordView {
   @Identifier()
   workerId: string;
 
+  /** Absent when the caller's session was not one that the authority knows. */
+  @Optional()
   @Identifier()
-  sessionId: string;
+  sessionId?: string;
 
   @Identifier()
   runId: string;

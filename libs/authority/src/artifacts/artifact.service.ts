@@ -1,0 +1,157 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { ValiseError } from '@valise/contracts/failure';
+import type { ArtifactUploadHeader, ArtifactUploadResponse } from '@valise/contracts/wire';
+import type { Execution } from '../attempts/execution.js';
+import { ExecutionRepository } from '../attempts/execution.repository.js';
+import { INGRESS, MANAGEMENT } from '../database/isolation.js';
+import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
+import { ClaimRepository } from '../leases/claim.repository.js';
+import type { WorkerSessionKey } from '../sessions/session.js';
+import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
+import { assertMayUpload, assertWithinQuota, CHUNK_BYTES, cut, type Artifact } from './artifact.js';
+import { ArtifactRepository } from './artifact.repository.js';
+
+/** A stored log, and its bytes as they are read. */
+export interface OpenArtifact {
+  readonly logArtifactId: string;
+  readonly byteLength: number;
+  readonly sha256: string;
+  readonly truncated: boolean;
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+/** Log artefacts in PostgreSQL, a mebibyte at a time; no transaction is open while bytes are waited for. */
+@Injectable()
+export class ArtifactService {
+  constructor(
+    private readonly transactions: TransactionRunner,
+    private readonly artifacts: ArtifactRepository,
+    private readonly executions: ExecutionRepository,
+    private readonly claims: ClaimRepository,
+    @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
+  ) {}
+
+  /**
+   * The claim's log is stored as a whole, or not at all. The fence is checked before the first byte and after the last.
+   * @throws ValiseError worker_artifact_fenced, also for other bytes than the stored ones; invalid_worker_request for
+   * more or fewer bytes than announced; request_too_large when the project has no room
+   */
+  async store(
+    key: WorkerSessionKey,
+    header: ArtifactUploadHeader,
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<ArtifactUploadResponse> {
+    const uploadId = randomUUID();
+    const stored = await this.transactions.run(INGRESS, (tx) => this.admit(tx, key, header, uploadId));
+    const sha256 = await this.receive(header.byteLength, content, (ordinal, chunk) =>
+      stored
+        ? Promise.resolve()
+        : this.transactions.run(INGRESS, (tx) => this.artifacts.appendChunk(tx, uploadId, ordinal, chunk)),
+    );
+    if (stored) return sameAs(stored, sha256);
+    return this.transactions.run(INGRESS, (tx) => this.complete(tx, key, header, uploadId, sha256));
+  }
+
+  /** The newest log of the attempt, or null. */
+  async open(projectId: string, runId: string, attemptId: string): Promise<OpenArtifact | null> {
+    const artifact = await this.transactions.run(MANAGEMENT, (tx) =>
+      this.artifacts.findOfAttempt(tx, projectId, runId, attemptId),
+    );
+    if (!artifact) return null;
+    const { logArtifactId, byteLength, sha256, truncated } = artifact;
+    return { logArtifactId, byteLength, sha256, truncated, chunks: this.read(artifact) };
+  }
+
+  private async admit(
+    tx: Tx,
+    key: WorkerSessionKey,
+    header: ArtifactUploadHeader,
+    uploadId: string,
+  ): Promise<Artifact | null> {
+    const { stored, execution } = await this.checkFence(tx, key, header);
+    if (stored) return stored;
+    const { projectId } = execution.run;
+    const used = await this.artifacts.readUsage(tx, projectId);
+    assertWithinQuota(used, header.byteLength, this.settings.artifactQuotaBytes);
+    await this.artifacts.beginUpload(tx, uploadId, header.logArtifactId);
+    return null;
+  }
+
+  private async complete(
+    tx: Tx,
+    key: WorkerSessionKey,
+    header: ArtifactUploadHeader,
+    uploadId: string,
+    sha256: string,
+  ): Promise<ArtifactUploadResponse> {
+    const { stored, execution } = await this.checkFence(tx, key, header);
+    if (stored) return sameAs(stored, sha256);
+    const { logArtifactId, runId, attemptId, byteLength, truncated } = header;
+    const { projectId } = execution.run;
+    await this.artifacts.complete(tx, {
+      logArtifactId,
+      uploadId,
+      projectId,
+      runId,
+      attemptId,
+      byteLength,
+      sha256,
+      truncated,
+    });
+    const used = await this.artifacts.addUsage(tx, projectId, byteLength);
+    assertWithinQuota(used, 0, this.settings.artifactQuotaBytes);
+    return { status: 'stored', byteLength, sha256 };
+  }
+
+  /** With the run locked, nobody else completes an upload of the same claim. */
+  private async checkFence(
+    tx: Tx,
+    key: WorkerSessionKey,
+    header: ArtifactUploadHeader,
+  ): Promise<{ stored: Artifact | null; execution: Execution }> {
+    const execution = await this.executions.lock(tx, header.runId, header.attemptId);
+    if (!execution) throw new ValiseError('worker_artifact_fenced', { rule: 'attempt' });
+    const claimant = await this.claims.readClaimant(tx, key.workerId, header.offerId);
+    const stored = await this.artifacts.find(tx, header.logArtifactId);
+    assertMayUpload(key, header, execution, claimant, stored);
+    return { stored, execution };
+  }
+
+  private async receive(
+    byteLength: number,
+    content: AsyncIterable<Uint8Array>,
+    keep: (ordinal: number, chunk: Buffer) => Promise<void>,
+  ): Promise<string> {
+    const hash = createHash('sha256');
+    let actual = 0;
+    let ordinal = 0;
+    for await (const chunk of cut(content, CHUNK_BYTES)) {
+      actual += chunk.length;
+      if (actual > byteLength) break;
+      hash.update(chunk);
+      await keep(ordinal, chunk);
+      ordinal += 1;
+    }
+    if (actual !== byteLength) {
+      throw new ValiseError('invalid_worker_request', { field: 'byteLength', rule: 'exact', limit: byteLength });
+    }
+    return hash.digest('hex');
+  }
+
+  private async *read({ uploadId, byteLength }: Artifact): AsyncGenerator<Buffer> {
+    for (let ordinal = 0; ordinal * CHUNK_BYTES < byteLength; ordinal += 1) {
+      const chunk = await this.transactions.run(MANAGEMENT, (tx) =>
+        this.artifacts.readChunk(tx, uploadId, ordinal),
+      );
+      if (!chunk) throw new ValiseError('not_found', { subject: 'artifact' });
+      yield chunk;
+    }
+  }
+}
+
+/** The answer to an upload of what is stored already. @throws ValiseError worker_artifact_fenced for other bytes */
+function sameAs(stored: Artifact, sha256: string): ArtifactUploadResponse {
+  if (stored.sha256 !== sha256) throw new ValiseError('worker_artifact_fenced', { rule: 'other_content' });
+  return { status: 'already_stored', byteLength: stored.byteLength, sha256 };
+}

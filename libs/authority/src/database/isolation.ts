@@ -1,0 +1,31 @@
+import type { TransactionOptions } from './transaction-runner.js';
+
+/** What workers do all the time: row locks in the order worker, session, run, attempt, lease (state.md, "Isolation"). */
+export const INGRESS: TransactionOptions = {
+  isolation: 'READ COMMITTED',
+  unavailable: 'worker_ingress_unavailable',
+};
+
+/** What operators do, with the same locks. */
+export const MANAGEMENT: TransactionOptions = {
+  isolation: 'READ COMMITTED',
+  unavailable: 'management_unavailable',
+};
+
+/** Publishing reads many facts and must be right about all of them. */
+export const PUBLISHING: TransactionOptions = {
+  isolation: 'SERIALIZABLE',
+  unavailable: 'management_unavailable',
+};
+
+/** A delivery reads many facts and must be right about all of them. */
+export const DELIVERY: TransactionOptions = {
+  isolation: 'SERIALIZABLE',
+  unavailable: 'worker_secret_delivery_unavailable',
+};
+
+/** What became of a delivery: one insert, and the lease's counter given back. */
+export const SETTLEMENT: TransactionOptions = {
+  isolation: 'READ COMMITTED',
+  unavailable: 'worker_secret_delivery_unavailable',
+};

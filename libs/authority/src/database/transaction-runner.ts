@@ -1,0 +1,180 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Inject, Injectable } from '@nestjs/common';
+import { ValiseError, type FailureCode } from '@valise/contracts/failure';
+import { DataSource, type QueryRunner } from 'typeorm';
+import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
+import { databaseFault, DatabaseFault } from './database-fault.js';
+
+export type Isolation = 'READ COMMITTED' | 'SERIALIZABLE';
+
+/** A value PostgreSQL gets as a parameter, never as text of the statement. */
+export type Parameter = string | number | boolean | null | Buffer | readonly string[];
+
+const MAX_RETRIES = 5;
+const RETRY_CEILING_MS = 200;
+
+/**
+ * An open transaction. Only the runner makes one, so a repository called outside a transaction does not compile.
+ */
+export class Tx {
+  #failed: DatabaseFault | null = null;
+
+  private constructor(private readonly queryRunner: QueryRunner) {}
+
+  /** For the runner alone. */
+  static of(queryRunner: QueryRunner): Tx {
+    return new Tx(queryRunner);
+  }
+
+  /** Runs one statement and returns its rows. @throws DatabaseFault */
+  async query<Row extends object>(statement: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
+    try {
+      const result = await this.queryRunner.query(statement, [...parameters], true);
+      return result.records as Row[];
+    } catch (error) {
+      this.#failed = databaseFault(error);
+      throw this.#failed;
+    }
+  }
+
+  /** The fault after which PostgreSQL turns COMMIT into ROLLBACK without saying so, or null. */
+  get failed(): DatabaseFault | null {
+    return this.#failed;
+  }
+}
+
+export interface TransactionOptions {
+  readonly isolation: Isolation;
+  /** What a caller hears when the decision could not be made, or when it is not known whether it was. */
+  readonly unavailable: FailureCode & `${string}_unavailable`;
+  /** Overrides the settings' deadline for the transaction with all its retries. */
+  readonly deadlineMs?: number;
+}
+
+/** How often transactions ended in which way since the process started. */
+export interface TransactionCounts {
+  committed: number;
+  refused: number;
+  retried: number;
+  unavailable: number;
+  unknownOutcome: number;
+}
+
+/** The one place where transactions begin and end. */
+@Injectable()
+export class TransactionRunner {
+  readonly counts: TransactionCounts = {
+    committed: 0,
+    refused: 0,
+    retried: 0,
+    unavailable: 0,
+    unknownOutcome: 0,
+  };
+
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
+  ) {}
+
+  /**
+   * Runs `work` in one transaction and commits it. `work` touches nothing else and may run again: serialization
+   * failures and deadlocks, also those of COMMIT, are retried with full jitter, five times at most and within the
+   * deadline. The connection is rolled back before it returns to the pool, and leaves the pool if that fails.
+   * @throws ValiseError `unavailable` when no decision was made in time, or (`outcome: unknown`) when the connection
+   * broke while committing. @throws DatabaseFault for a fault of ours, such as a violated constraint.
+   */
+  async run<T>(options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
+    const deadline = performance.now() + (options.deadlineMs ?? this.settings.transactionDeadlineMs);
+    for (let retries = 0; ; retries += 1) {
+      try {
+        const result = await this.once(options, work);
+        this.counts.committed += 1;
+        return result;
+      } catch (error) {
+        if (error instanceof ValiseError) {
+          this.counts.refused += 1;
+          throw error;
+        }
+        if (!(error instanceof Fault)) throw error;
+        const backoffMs = Math.random() * Math.min(RETRY_CEILING_MS, 10 * 2 ** retries);
+        const again =
+          error.fault.retryable && retries < MAX_RETRIES && performance.now() + backoffMs < deadline;
+        if (!again) throw this.verdict(error, options);
+        this.counts.retried += 1;
+        await pause(backoffMs);
+      }
+    }
+  }
+
+  private async once<T>(options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
+    const queryRunner = this.dataSource.createQueryRunner();
+    let ended = false;
+    let lost = false;
+    try {
+      const tx = Tx.of(queryRunner);
+      await step(queryRunner, `START TRANSACTION ISOLATION LEVEL ${options.isolation}`, 'working');
+      const result = await work(tx);
+      if (tx.failed) throw new Fault(tx.failed, 'working');
+      await step(queryRunner, 'COMMIT', 'committing');
+      ended = true;
+      return result;
+    } catch (error) {
+      const cause = error instanceof DatabaseFault ? new Fault(error, 'working') : error;
+      lost = cause instanceof Fault && cause.fault.connectionLost;
+      throw cause;
+    } finally {
+      if (!ended && !lost) lost = await rollback(queryRunner);
+      if (lost) await abandon(queryRunner);
+      await queryRunner.release();
+    }
+  }
+
+  private verdict({ fault, phase }: Fault, options: TransactionOptions): Error {
+    if (!fault.transient) return fault;
+    const unknown = phase === 'committing' && fault.connectionLost;
+    this.counts[unknown ? 'unknownOutcome' : 'unavailable'] += 1;
+    return new ValiseError(options.unavailable, {
+      outcome: unknown ? 'unknown' : 'none',
+      sqlState: fault.sqlState ?? 'none',
+      retryAfterMs: this.settings.idleRetryAfterMs,
+    });
+  }
+}
+
+/** A driver's fault and whether COMMIT was on its way. */
+class Fault extends Error {
+  constructor(
+    readonly fault: DatabaseFault,
+    readonly phase: 'working' | 'committing',
+  ) {
+    super(fault.message);
+  }
+}
+
+async function step(queryRunner: QueryRunner, statement: string, phase: Fault['phase']): Promise<void> {
+  try {
+    await queryRunner.query(statement);
+  } catch (error) {
+    throw new Fault(databaseFault(error), phase);
+  }
+}
+
+/** Ends the transaction; true when the connection cannot be trusted any more. */
+async function rollback(queryRunner: QueryRunner): Promise<boolean> {
+  try {
+    await queryRunner.query('ROLLBACK');
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Closes the client, so that the pool does not hand it on. */
+async function abandon(queryRunner: QueryRunner): Promise<void> {
+  try {
+    const client = (await queryRunner.connect()) as { end(): Promise<void> };
+    await client.end();
+  } catch {
+    // It is closed already, or never was open.
+  }
+}

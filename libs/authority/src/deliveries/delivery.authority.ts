@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { assertDeliveryScope } from '@valise/contracts/documents';
+import { ValiseError } from '@valise/contracts/failure';
+import type { SecretDeliveryRequest } from '@valise/contracts/wire';
+import { DELIVERY, SETTLEMENT } from '../database/isolation.js';
+import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
+import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
+import { decideDelivery, type DeliveryCaller, type DeliveryFacts, type Denial } from './delivery.js';
+import { DeliveryRepository, type DeliveryRecord } from './delivery.repository.js';
+
+/** The committed right to hand out the material of one attempt, once. */
+export interface DeliveryGrant {
+  readonly recordId: string;
+  readonly decidedAtMs: number;
+  readonly runId: string;
+  readonly attemptId: string;
+  readonly offerId: string;
+  readonly executionDigest: string;
+  /** The plan's own references, in its order. */
+  readonly secretRefs: string[];
+  readonly environmentBundleRefs: string[];
+  /** Milliseconds from now within which the last byte has left, or none does. */
+  readonly respondWithinMs: number;
+}
+
+export type DeliveryOutcome = 'sent' | 'custody_failed' | 'aborted';
+
+type Decision =
+  | { readonly kind: 'granted'; readonly grant: DeliveryGrant }
+  | { readonly kind: 'denied'; readonly denial: Denial; readonly limitedForMs: number | null }
+  | { readonly kind: 'busy'; readonly retryAfterMs: number };
+
+/** Decides who may have which material now, and keeps the record of it. */
+@Injectable()
+export class DeliveryAuthority {
+  constructor(
+    private readonly transactions: TransactionRunner,
+    private readonly deliveries: DeliveryRepository,
+    @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
+  ) {}
+
+  /**
+   * The right is decided and on record when this returns, and so is the denial when it throws.
+   * @param requestDigest SHA-256 of the request's bytes, for the record
+   * @throws ValiseError REMOTE_SECRET_DELIVERY_INVALID (nothing recorded); worker_secret_delivery_fenced, which says
+   * nothing about why; delivery_budget_exhausted; rate_limited; worker_secret_delivery_unavailable while the claim's
+   * last delivery is on its way, or when no decision could be recorded
+   */
+  async authorize(
+    caller: DeliveryCaller,
+    request: SecretDeliveryRequest,
+    requestDigest: string,
+  ): Promise<DeliveryGrant> {
+    assertDeliveryScope(request);
+    const decision = await this.transactions.run(DELIVERY, (tx) =>
+      this.decide(tx, caller, request, requestDigest),
+    );
+    switch (decision.kind) {
+      case 'granted':
+        return decision.grant;
+      case 'busy':
+        throw new ValiseError('worker_secret_delivery_unavailable', { retryAfterMs: decision.retryAfterMs });
+      case 'denied':
+        if (decision.limitedForMs !== null) {
+          throw new ValiseError('rate_limited', { retryAfterMs: decision.limitedForMs });
+        }
+        throw new ValiseError(
+          decision.denial === 'delivery_budget_exhausted'
+            ? 'delivery_budget_exhausted'
+            : 'worker_secret_delivery_fenced',
+        );
+    }
+  }
+
+  /** What became of the delivery is on record; only the first word about it counts. */
+  settle(grant: DeliveryGrant, outcome: DeliveryOutcome): Promise<void> {
+    return this.transactions.run(SETTLEMENT, (tx) => this.deliveries.settle(tx, grant, outcome));
+  }
+
+  private async decide(
+    tx: Tx,
+    caller: DeliveryCaller,
+    request: SecretDeliveryRequest,
+    requestDigest: string,
+  ): Promise<Decision> {
+    // Before the database reads its clock, so that the time left is never over-estimated.
+    const askedAtMs = performance.now();
+    const facts = await this.deliveries.readFacts(tx, caller.workerId, request.attemptId);
+    const verdict = decideDelivery(caller, request, facts, this.settings);
+    if (verdict.kind === 'busy') return verdict;
+    const record = recordOf(caller, request, requestDigest, facts);
+    if (verdict.kind === 'deny') return this.deny(tx, record, verdict.denial, facts);
+    const { target } = facts;
+    if (!target) throw new Error('nothing is authorised without a target');
+    const { attemptId } = target.attempt;
+    const written = await this.deliveries.authorise(
+      tx,
+      { ...record, attemptId },
+      target.lease,
+      this.settings.maxAuthorisations,
+    );
+    if (!written) return this.deny(tx, record, 'lease_moved', facts);
+    const respondWithinMs = Math.min(
+      this.settings.responseDeadlineMs,
+      written.expiresAtMs - written.decidedAtMs,
+    );
+    return {
+      kind: 'granted',
+      grant: {
+        recordId: record.recordId,
+        decidedAtMs: written.decidedAtMs,
+        runId: target.run.runId,
+        attemptId,
+        offerId: request.offerId,
+        executionDigest: target.plan.contentDigest,
+        secretRefs: [...target.plan.secretRefs],
+        environmentBundleRefs: [...target.plan.environmentBundleRefs],
+        respondWithinMs: Math.max(0, Math.floor(respondWithinMs - (performance.now() - askedAtMs))),
+      },
+    };
+  }
+
+  private async deny(
+    tx: Tx,
+    record: DeliveryRecord,
+    denial: Denial,
+    { worker }: DeliveryFacts,
+  ): Promise<Decision> {
+    const { denialsPerMinute } = this.settings;
+    const windowId = worker ? record.workerId : '';
+    const { denials, endsInMs } = await this.deliveries.deny(tx, record, denial, windowId, denialsPerMinute);
+    return { kind: 'denied', denial, limitedForMs: denials > denialsPerMinute ? Math.max(1, endsInMs) : null };
+  }
+}
+
+/** Nothing in it is the worker's text: identifiers come from the certificate and from our own rows. */
+function recordOf(
+  caller: DeliveryCaller,
+  request: SecretDeliveryRequest,
+  requestDigest: string,
+  { session, target }: DeliveryFacts,
+): DeliveryRecord {
+  return {
+    recordId: randomUUID(),
+    workerId: caller.workerId,
+    sessionId: session?.sessionId === caller.sessionId ? session.sessionId : null,
+    runId: target?.run.runId ?? null,
+    attemptId: target?.attempt.attemptId ?? null,
+    leaseGeneration: target?.lease.generation ?? null,
+    secretCount: request.secretRefs.length,
+    bundleCount: request.environmentBundleRefs.length,
+    certificateSerial: caller.certificateSerial,
+    requestDigest,
+  };
+}

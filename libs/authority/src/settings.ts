@@ -1,0 +1,43 @@
+/** The figures the authority decides with. Times are milliseconds on the database's clock unless said otherwise. */
+export interface AuthoritySettings {
+  /** A statement, the wait for a lock, and an idle transaction end after these. */
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  /** A transaction with its retries ends within this, on the process's monotonic clock. */
+  readonly transactionDeadlineMs: number;
+  /** Bytes of an authorised delivery leave within this, or not at all. */
+  readonly responseDeadlineMs: number;
+  readonly maxAuthorisations: number;
+  readonly maxClaims: number;
+  /** Denied deliveries of one worker past this many a minute are counted instead of recorded one by one. */
+  readonly denialsPerMinute: number;
+  /** How long after its deadline a process is asked to stop. */
+  readonly timeoutGraceMs: number;
+  readonly idleRetryAfterMs: number;
+  readonly artifactQuotaBytes: number;
+  /** An upload that has not become an artefact by then is removed. */
+  readonly uploadLifetimeMs: number;
+  readonly sweepBatch: number;
+}
+
+export const DEFAULT_SETTINGS: AuthoritySettings = {
+  statementTimeoutMs: 5000,
+  lockTimeoutMs: 3000,
+  idleTimeoutMs: 10_000,
+  connectTimeoutMs: 3000,
+  transactionDeadlineMs: 8000,
+  responseDeadlineMs: 5000,
+  maxAuthorisations: 8,
+  maxClaims: 5,
+  denialsPerMinute: 10,
+  timeoutGraceMs: 5000,
+  idleRetryAfterMs: 1000,
+  artifactQuotaBytes: 10 * 1024 ** 3,
+  uploadLifetimeMs: 3_600_000,
+  sweepBatch: 50,
+};
+
+/** Injection token of the complete settings. */
+export const AUTHORITY_SETTINGS = Symbol('AuthoritySettings');
