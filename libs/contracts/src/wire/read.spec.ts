@@ -31,9 +31,6 @@ const refusal = (json: unknown): unknown => {
   }
 };
 
-/** A body that a test damages. */
-type Draft = Record<string, unknown> & Record<'result' | 'artifact', Record<string, unknown>>;
-
 describe('a body', () => {
   it('becomes an instance of its class, nested objects included', () => {
     const body = readBody(CompletionRequest, completion(), 'invalid_worker_request');
@@ -60,7 +57,11 @@ describe('a body', () => {
       (c: Loose) => (c.callbackSequence = '2'),
       { field: 'callbackSequence', rule: 'integer' },
     ],
-    ['a list for an object', (c: Loose) => (c.result = [c.result]), { field: 'result', rule: 'object' }],
+    [
+      'a list for an object',
+      (c: Loose) => Object.assign(c, { result: [c.result] }),
+      { field: 'result', rule: 'object' },
+    ],
     [
       'too many bytes in few characters',
       (c: Loose) => (c.runId = '€'.repeat(43)),
@@ -69,7 +70,7 @@ describe('a body', () => {
     ['a lone surrogate', (c: Loose) => (c.runId = 'a\ud800'), { field: 'runId', rule: 'well_formed' }],
   ])('is refused with %s', (_, damage, facts) => {
     const body = completion();
-    damage(body as Loose);
+    damage(body);
     expect(refusal(body)).toEqual({ code: 'invalid_worker_request', ...facts });
   });
 
