@@ -38,9 +38,7 @@ export class ProjectedFile {
     let handle: FileHandle | undefined;
     try {
       const entry = join(root, name);
-      await lstat(entry).catch((error: NodeJS.ErrnoException) => {
-        throw error.code === 'ENOENT' ? new CustodyError('missing', name) : error;
-      });
+      await assertPresent(entry, name);
       const path = await realpath(entry);
       if (!path.startsWith(root + sep)) throw new CustodyError('outside_root', name);
       // O_NONBLOCK: a FIFO must not hold us; it is refused below.
@@ -83,6 +81,16 @@ export class ProjectedFile {
 
   close(): Promise<void> {
     return this.handle.close();
+  }
+}
+
+/** A name that is not there is missing; one that leads nowhere is a generation being replaced. */
+async function assertPresent(entry: string, name: string): Promise<void> {
+  try {
+    await lstat(entry);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new CustodyError('missing', name);
+    throw error;
   }
 }
 

@@ -36,15 +36,11 @@ export class ReadGate {
       const start = (): void => {
         this.running += 1;
         read()
-          .then(
-            (result) => {
-              if (open) resolve(result);
-              else discard(result);
-            },
-            (error: unknown) => {
-              reject(error as Error);
-            },
-          )
+          .then((result) => {
+            if (open) resolve(result);
+            else discard(result);
+          })
+          .catch(reject)
           .finally(() => {
             clearTimeout(timer);
             this.running -= 1;

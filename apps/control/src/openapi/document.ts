@@ -24,7 +24,7 @@ export function createOpenApiDocument(listeners: readonly INestApplication[]): O
     for (const operation of Object.values(item) as Operation[])
       operation.parameters = pathParameters(template);
   }
-  return { ...info, paths, components: { schemas: wireSchemas() as never } };
+  return { ...info, paths, components: { schemas: wireSchemas() } };
 }
 
 function pathParameters(template: string): { name: string; in: string; required: true; schema: Schema }[] {
