@@ -1,1 +1,104 @@
-export {};
+import 'reflect-metadata';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { createSecretReference } from '@valise/contracts/documents';
+import { ValiseError } from '@valise/contracts/failure';
+import { checkBundle, packBundle } from './bundles/bundle.command.js';
+import { runDemo } from './demo/demo.command.js';
+import type { SecretOption } from './demo/task-input.js';
+import { Refusal } from './refusal.js';
+import { runVectors } from './vectors/index.js';
+
+const program = new Command('valise')
+  .description('Packs and checks bundles of secret environment variables, and shows how they are delivered.')
+  .showSuggestionAfterError(false)
+  .exitOverride();
+
+const bundle = program.command('bundle').description('bundles of environment variables');
+bundle
+  .command('check')
+  .description('says whether a dotenv file or a bundle keeps every limit, with counts')
+  .argument('<file>')
+  .action((file: string) => {
+    checkBundle(file);
+  });
+bundle
+  .command('pack')
+  .description('writes a dotenv file as a canonical bundle')
+  .argument('<file>')
+  .option('-o, --output <file>', 'a new file (0600) instead of standard output')
+  .action((file: string, { output }: { output?: string }) => {
+    packBundle(file, output);
+  });
+
+program
+  .command('ref')
+  .description('references to secrets')
+  .command('create')
+  .description('prints the reference of a secret; with a version it is pinned, as a bundle’s must be')
+  .argument('<project>')
+  .argument('<name>')
+  .argument('[version]', 'a whole number from 1', (text) => {
+    if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('It is no whole number from 1.');
+    return Number(text);
+  })
+  .action((projectId: string, name: string, version?: number) => {
+    console.log(createSecretReference({ projectId, name, ...(version !== undefined && { version }) }));
+  });
+
+program
+  .command('vectors')
+  .description('checks files of format vectors')
+  .argument('<file...>')
+  .action((files: string[]) => {
+    process.exitCode = runVectors(files, (line) => {
+      console.log(line);
+    });
+  });
+
+program
+  .command('demo')
+  .description('runs the whole job on this machine: PostgreSQL, mutual TLS, control, a worker, a task')
+  .option('--env-file <file>', 'a dotenv file that becomes the bundle (default: a built-in sample)')
+  .option('--secret <NAME=FILE>', 'an ordinary secret, may be repeated', collectSecret, [])
+  .option('--json', 'one JSON object as the last line of output', false)
+  .option('--keep <dir>', 'leave everything running in this directory until Ctrl-C')
+  .option(
+    '--database-url <url>',
+    'a PostgreSQL of yours; its account creates and removes a database and three logins',
+  )
+  .argument('[command...]', 'after --: what the task runs, by its absolute path')
+  .action(async (command: string[], options: DemoCommandOptions) => {
+    process.exitCode = await runDemo({
+      envFile: options.envFile ?? null,
+      secrets: options.secret,
+      json: options.json,
+      keep: options.keep ?? null,
+      databaseUrl: options.databaseUrl ?? null,
+      command,
+    });
+  });
+
+interface DemoCommandOptions {
+  envFile?: string;
+  secret: SecretOption[];
+  json: boolean;
+  keep?: string;
+  databaseUrl?: string;
+}
+
+function collectSecret(text: string, before: SecretOption[]): SecretOption[] {
+  const [, name, file] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  if (name === undefined || file === undefined) throw new InvalidArgumentError('It must be NAME=FILE.');
+  return [...before, { name, file }];
+}
+
+program.parseAsync().catch((error: unknown) => {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else if (error instanceof Refusal) {
+    console.error(error.message);
+    process.exitCode = error.exitCode;
+  } else if (error instanceof ValiseError) {
+    console.error(error.message);
+    process.exitCode = 2;
+  } else throw error;
+});

@@ -1,0 +1,74 @@
+import { rmSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DatabaseTraces } from './database.js';
+import { descendantsOf, isAlive, signal, type ProcessId } from './process-tree.js';
+import type { WatchdogOrder } from './watchdog.js';
+
+const LOOK_EVERY_MS = 250;
+/** How long the demo may take to clear up by itself once npm is gone. */
+const DEMO_GRACE_MS = 15_000;
+const END_DEADLINE_MS = 10_000;
+
+let demo: ProcessId | null = null;
+let ancestors: readonly ProcessId[] = [];
+const processes: { readonly process: ProcessId; readonly by: 'SIGKILL' | 'SIGQUIT' }[] = [];
+const paths: string[] = [];
+const databases: DatabaseTraces[] = [];
+let lostNpmAt: number | null = null;
+
+// Nothing but the pipe's end or an order stops the watchdog.
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => undefined);
+
+const orders = createInterface({ input: process.stdin });
+orders.on('line', (line) => {
+  const order = JSON.parse(line) as WatchdogOrder;
+  switch (order.order) {
+    case 'demo':
+      demo = order.demo;
+      ancestors = order.ancestors;
+      break;
+    case 'end':
+      processes.push(order);
+      break;
+    case 'remove':
+      paths.push(order.path);
+      break;
+    case 'clean':
+      databases.push(order.traces);
+      break;
+    case 'done':
+      process.exit(0);
+  }
+});
+orders.once('close', () => void clearUp().finally(() => process.exit(0)));
+
+setInterval(() => {
+  if (!demo || ancestors.every(isAlive)) return;
+  lostNpmAt ??= Date.now();
+  // Asked first, because it clears up in order; its end is the pipe's end.
+  signal(demo, Date.now() - lostNpmAt < DEMO_GRACE_MS ? 'SIGTERM' : 'SIGKILL');
+}, LOOK_EVERY_MS);
+
+/** Ends every process, newest first; then removes data, keys and database. */
+async function clearUp(): Promise<void> {
+  for (const { process: target, by } of processes.reverse()) {
+    if (by === 'SIGKILL') {
+      // Stopped first, so that it starts nothing while we look what is below it.
+      signal(target, 'SIGSTOP');
+      for (const below of descendantsOf(target.pid)) signal(below, 'SIGKILL');
+    }
+    signal(target, by);
+  }
+  const deadline = Date.now() + END_DEADLINE_MS;
+  while (processes.some((each) => isAlive(each.process)) && Date.now() < deadline) await delay(20);
+  for (const path of paths.reverse())
+    rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  if (databases.length === 0) return;
+  // Loaded only where a server stays: the driver would triple the watchdog's memory.
+  const { connect, removeTraces } = await import('./database.js');
+  for (const traces of databases) {
+    const server = await connect(traces.serverUrl);
+    await removeTraces(server, traces).finally(() => server.end());
+  }
+}
