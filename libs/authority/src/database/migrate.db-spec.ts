@@ -17,7 +17,7 @@ async function describeSchema(): Promise<string[]> {
     SELECT format('%s %s', proname, proacl) FROM pg_proc WHERE pronamespace = 'valise'::regnamespace
     UNION ALL
     SELECT format('%s %s %s', relname, relacl, relowner::regrole) FROM pg_class
-     WHERE relnamespace = 'valise'::regnamespace
+     WHERE relnamespace = 'valise'::regnamespace AND relkind <> 'i'
     ORDER BY 1`);
   return rows.map(({ line }) => line).filter((line) => !line.startsWith('schema_migrations'));
 }
