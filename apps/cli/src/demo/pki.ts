@@ -32,6 +32,12 @@ export interface Pki {
   readonly operator: IdentityFiles;
 }
 
+/** When a certificate is valid. */
+export interface Lifetime {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
 
@@ -43,7 +49,6 @@ export async function createPki(
   directory: string,
   names: { readonly trustDomain: string; readonly workerId: string; readonly operatorId: string },
 ): Promise<Pki> {
-  cryptoProvider.set(webcrypto);
   mkdirSync(directory, { mode: 0o700 });
   const authority = await Authority.create();
   const caFile = join(directory, 'ca.pem');
@@ -76,16 +81,18 @@ export async function createPki(
   };
 }
 
-class Authority {
+/** A certificate authority whose key lives in this process only. */
+export class Authority {
   private constructor(
     readonly certificate: X509Certificate,
     private readonly keys: webcrypto.CryptoKeyPair,
   ) {}
 
   static async create(): Promise<Authority> {
+    cryptoProvider.set(webcrypto);
     const keys = await newKeys();
     const certificate = await X509CertificateGenerator.createSelfSigned({
-      ...validity(),
+      ...lifetimeFromNow(),
       serialNumber: newSerial(),
       name: 'CN=Valise demo authority',
       keys,
@@ -104,6 +111,7 @@ class Authority {
     name: string,
     usage: ExtendedKeyUsage,
     subject: JsonGeneralName[],
+    lifetime: Lifetime = lifetimeFromNow(),
   ): Promise<{ certificate: string; key: string }> {
     const keys = await newKeys();
     const extensions: Extension[] = [
@@ -115,7 +123,7 @@ class Authority {
       await AuthorityKeyIdentifierExtension.create(this.keys.publicKey),
     ];
     const certificate = await X509CertificateGenerator.create({
-      ...validity(),
+      ...lifetime,
       serialNumber: newSerial(),
       subject: `CN=${name}`,
       issuer: this.certificate.subject,
@@ -139,7 +147,7 @@ async function privateKeyPem(key: webcrypto.CryptoKey): Promise<string> {
 }
 
 /** From a minute ago, for clocks that differ a little, to a day from now. */
-function validity(): { notBefore: Date; notAfter: Date } {
+function lifetimeFromNow(): Lifetime {
   return { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + LIFETIME_MS) };
 }
 

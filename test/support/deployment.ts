@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { projectionFileName } from '@valise/contracts/documents';
+import type { PublishTaskRequest, PutWorkerRequest, RunView } from '@valise/contracts/wire';
+import { ManagementClient } from '../../apps/cli/src/demo/management-client.js';
+import { Program } from '../../apps/cli/src/demo/program.js';
+import type { TestDatabase } from './postgres.js';
+import { BUNDLE, PROJECT, publication, SECRET } from './postgres-world.js';
+import { TestPki } from './test-pki.js';
+import { WorkerClient } from './worker-client.js';
+
+export const TRUST_DOMAIN = 'valise.test';
+const OPERATOR = 'alice';
+const VIEWER = 'viewer';
+const START_DEADLINE_MS = 30_000;
+const ROOT = join(__dirname, '../..');
+const ENDED = ['succeeded', 'failed', 'cancelled', 'timed_out', 'lost'];
+
+/** The built program `name`. */
+export const programFile = (name: 'control' | 'worker' | 'cli'): string =>
+  join(ROOT, 'dist', name, 'apps', name, 'src', 'main.js');
+
+/** Control as a process of its own, with its database, its certificates and its mounted secrets. */
+export class Deployment {
+  private readonly programs: Program[] = [];
+
+  private constructor(
+    readonly directory: string,
+    readonly database: TestDatabase,
+    readonly pki: TestPki,
+  ) {}
+
+  ports: { readonly ingress: number; readonly management: number; readonly plain: number };
+  management: ManagementClient;
+
+  static async start(
+    database: TestDatabase,
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<Deployment> {
+    const directory = mkdtempSync(join(tmpdir(), 'valise-e2e-'));
+    chmodSync(directory, 0o711);
+    mkdirSync(join(directory, 'secrets'), { mode: 0o700 });
+    const deployment = new Deployment(
+      directory,
+      database,
+      await TestPki.create(join(directory, 'pki'), TRUST_DOMAIN),
+    );
+    try {
+      await deployment.startControl(settings);
+      return deployment;
+    } catch (error) {
+      await deployment.stop();
+      throw error;
+    }
+  }
+
+  private async startControl(settings: Readonly<Record<string, string>>): Promise<void> {
+    const { pki, database } = this;
+    const control = await pki.server('control');
+    const operator = await pki.operator(OPERATOR);
+    const file = (name: string, content: string): string => {
+      const path = join(this.directory, name);
+      writeFileSync(path, content, { mode: 0o600 });
+      return path;
+    };
+    const program = this.launch('control', {
+      VALISE_TRUST_DOMAIN: TRUST_DOMAIN,
+      VALISE_INGRESS_DATABASE_URL_FILE: file('ingress-url', database.url('valise_ingress')),
+      VALISE_OPERATOR_DATABASE_URL_FILE: file('operator-url', database.url('valise_operator')),
+      VALISE_SWEEPER_DATABASE_URL_FILE: file('sweeper-url', database.url('valise_sweeper')),
+      VALISE_INGRESS_LISTEN: '127.0.0.1:0',
+      VALISE_MANAGEMENT_LISTEN: '127.0.0.1:0',
+      VALISE_PLAIN_LISTEN: '127.0.0.1:0',
+      VALISE_TLS_CERTIFICATE_FILE: control.certificateFile,
+      VALISE_TLS_KEY_FILE: control.keyFile,
+      VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
+      VALISE_SECRETS_DIRECTORY: join(this.directory, 'secrets'),
+      VALISE_OPERATORS_FILE: file(
+        'operators',
+        JSON.stringify({ [OPERATOR]: { '*': 'admin' }, [VIEWER]: { [PROJECT]: 'viewer' } }),
+      ),
+      ...settings,
+    });
+    const line = await program.waitFor(
+      'listening',
+      AbortSignal.timeout(START_DEADLINE_MS),
+      START_DEADLINE_MS,
+    );
+    this.ports = {
+      ingress: Number(line.ingress),
+      management: Number(line.management),
+      plain: Number(line.plain),
+    };
+    this.management = new ManagementClient(
+      `https://127.0.0.1:${this.ports.management}`,
+      pki.caFile,
+      operator,
+    );
+  }
+
+  /** A worker as a process. */
+  async startWorker(workerId: string, settings: Readonly<Record<string, string>> = {}): Promise<Program> {
+    const identity = await this.pki.worker(workerId);
+    const state = join(this.directory, `worker-${workerId}`);
+    mkdirSync(state, { recursive: true, mode: 0o700 });
+    return this.launch('worker', {
+      VALISE_CONTROL_URL: `https://127.0.0.1:${this.ports.ingress}`,
+      VALISE_TLS_CERTIFICATE_FILE: identity.certificateFile,
+      VALISE_TLS_KEY_FILE: identity.keyFile,
+      VALISE_TLS_CA_FILE: this.pki.caFile,
+      VALISE_STATE_DIRECTORY: state,
+      VALISE_LEASE_DURATION_MS: '5000',
+      ...(process.getuid?.() === 0 && { VALISE_SLOT_UID_BASE: String(62_000 + (process.pid % 1000)) }),
+      ...settings,
+    });
+  }
+
+  /** A worker as the test plays it, over the wire. */
+  async workerClient(workerId: string): Promise<WorkerClient> {
+    return new WorkerClient(this.ports.ingress, workerId, this.pki.caFile, await this.pki.worker(workerId));
+  }
+
+  /** Lays a secret where control looks for it. */
+  lay(reference: string, content: string | Buffer): void {
+    const path = this.secretPath(reference);
+    rmSync(path, { force: true });
+    writeFileSync(path, content, { mode: 0o400 });
+  }
+
+  secretPath(reference: string): string {
+    return join(this.directory, 'secrets', projectionFileName(reference));
+  }
+
+  /** The one secret and the bundle that `publication()` asks for. */
+  layDefaultSecrets(): void {
+    this.lay(SECRET, 'a secret token');
+    this.lay(
+      BUNDLE,
+      '{"schema":"qinglong/environment-bundle@v1","entries":[{"name":"FROM_BUNDLE","value":"a bundle value"}]}',
+    );
+  }
+
+  allow(workerId: string, change: Partial<PutWorkerRequest> = {}): Promise<unknown> {
+    return this.management.putWorker(workerId, {
+      status: 'active',
+      projects: [PROJECT],
+      labels: {},
+      ...change,
+    });
+  }
+
+  /** Publishes a task and starts a run of it. */
+  async run(task: Partial<PublishTaskRequest> = {}): Promise<string> {
+    const taskId = `task-${randomUUID()}`;
+    await this.management.publish(PROJECT, taskId, publication(task));
+    const { runId } = await this.management.startRun(PROJECT, taskId, { mutationId: randomUUID() });
+    return runId;
+  }
+
+  /** The run once `holds` is true of it. */
+  async runWhen(runId: string, holds: (run: RunView) => boolean, deadlineMs = 60_000): Promise<RunView> {
+    const deadline = performance.now() + deadlineMs;
+    for (;;) {
+      const run = await this.management.run(PROJECT, runId);
+      if (holds(run)) return run;
+      if (performance.now() > deadline) throw new Error(`the run is still ${run.status}\n${this.logs()}`);
+    }
+  }
+
+  ended(runId: string): Promise<RunView> {
+    return this.runWhen(runId, ({ status }) => ENDED.includes(status));
+  }
+
+  /** What all programs logged. */
+  logs(): string {
+    return this.programs
+      .map(({ name }) => readFileSync(join(this.directory, `${name}.log`), 'utf8'))
+      .join('\n');
+  }
+
+  private launch(name: 'control' | 'worker', environment: Record<string, string>): Program {
+    const instance = `${name}-${this.programs.length}`;
+    const program = Program.start({
+      name: instance,
+      file: programFile(name),
+      environment: {
+        PATH: process.env.PATH ?? '',
+        HOME: this.directory,
+        TMPDIR: this.directory,
+        ...environment,
+      },
+      workingDirectory: this.directory,
+      logFile: join(this.directory, `${instance}.log`),
+    });
+    this.programs.push(program);
+    return program;
+  }
+
+  async stop(): Promise<void> {
+    this.management.close();
+    for (const program of [...this.programs].reverse()) await program.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Gives the suite a deployment over its database. */
+export function useDeployment(
+  database: () => TestDatabase,
+  settings: Readonly<Record<string, string>> = {},
+): () => Deployment {
+  let deployment: Deployment | undefined;
+  beforeAll(async () => {
+    deployment = await Deployment.start(database(), settings);
+    deployment.layDefaultSecrets();
+  }, 120_000);
+  afterAll(() => deployment?.stop(), 60_000);
+  return () => {
+    if (!deployment) throw new Error('the deployment exists while tests run');
+    return deployment;
+  };
+}
