@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { spawnSync } from 'node:child_process';
 import { NestApplicationContextOptions } from '@nestjs/common/interfaces/nest-application-context-options.interface.js';
 import { NestFactory } from '@nestjs/core';
+import { secureOwnProcess } from './config/own-process.js';
 import { WorkerConfig } from './config/worker-config.js';
 import { WorkerService } from './execution/worker.service.js';
 import { IngressClient } from './ingress/ingress-client.js';
@@ -11,9 +11,7 @@ import { EventLog } from './logs/event-log.js';
 import { WorkerModule } from './worker.module.js';
 
 async function main(): Promise<void> {
-  // The process holds secrets: no core file of it, and no debugger on demand (SIGUSR1 would open one).
-  spawnSync('prlimit', ['--pid', String(process.pid), '--core=0:0'], { stdio: 'ignore' });
-  process.on('SIGUSR1', () => undefined);
+  secureOwnProcess();
   const quiet = Object.assign(new NestApplicationContextOptions(), { logger: false, abortOnError: false });
   const app = await NestFactory.createApplicationContext(WorkerModule, quiet);
   const worker = app.get(WorkerService);

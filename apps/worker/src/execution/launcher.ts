@@ -60,6 +60,8 @@ export class Launcher {
     const child = spawned(file, args, handover);
     const [, stdout, stderr, environment, marks] = child.stdio as unknown as Streams;
     feed(environment, handover);
+    // Node discards what nobody reads when the child exits; a listener makes it wait for its reader.
+    for (const output of [stdout, stderr]) output.on('readable', () => undefined);
     const identity = child.pid === undefined ? null : identify(child.pid);
     if (!identity) throw new AttemptRefused('out_of_memory');
     const ended = endOf(child);

@@ -87,7 +87,7 @@ export class Inbox {
       const record = this.records.get(slot);
       if (!record) throw new ValiseError('internal_error', { event: event.kind, slot });
       const next = advance(record, event);
-      await this.#save(slot, next);
+      if (next !== record) await this.#save(slot, next);
       return next;
     });
   }

@@ -103,12 +103,15 @@ function answerTo(request: ClientRequest): Promise<Answer> {
       socket.on('data', zero);
       request.on('close', () => socket.off('data', zero));
     });
-    request.on('response', (message) => {
-      readAnswer(message).then(resolve, reject);
-    });
-    request.on('error', reject);
-    request.on('close', () => {
+    const closed = (): void => {
       reject(new ValiseError('control_unreachable', { rule: 'closed' }));
+    };
+    request.on('error', reject);
+    request.on('close', closed);
+    request.on('response', (message) => {
+      // From here on the message says when it is broken off.
+      request.off('close', closed);
+      readAnswer(message).then(resolve, reject);
     });
   });
 }

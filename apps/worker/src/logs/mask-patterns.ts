@@ -73,6 +73,8 @@ export class MaskPatterns {
     ]) {
       table.fill(0);
     }
+    // A stream may still stand at a node that is gone; from there no edge leads anywhere.
+    this.#edgeKeys.fill(-1);
   }
 
   #insert(pattern: Uint8Array, parents: Int32Array, bytes: Uint8Array): void {
