@@ -1,6 +1,9 @@
 /** The house's import rules (docs/architecture.md): imports go down, through a library's front door, never app to app. */
 const forbid = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
 
+const FRONT_DOORS =
+  '^libs/contracts/src/(documents|failure|wire)/index\\.ts$|^libs/(authority|materializer)/src/index\\.ts$';
+
 export default {
   forbidden: [
     forbid(
@@ -55,26 +58,32 @@ export default {
     forbid(
       'front-door',
       'A library is entered through its front door.',
-      { path: '^(apps|test)/|^libs/([^/]+)/' },
-      {
-        path: '^libs/[^/]+/src/',
-        pathNot:
-          '^libs/$2/|^libs/contracts/src/(documents|failure|wire)/index\\.ts$|^libs/(authority|materializer)/src/index\\.ts$',
-      },
+      { path: '^(apps|test)/' },
+      { path: '^libs/', pathNot: FRONT_DOORS },
+    ),
+    forbid(
+      'front-door-of-a-neighbour',
+      'A library enters another one through its front door.',
+      { path: '^libs/([^/]+)/' },
+      { path: '^libs/', pathNot: `^libs/$1/|${FRONT_DOORS}` },
+    ),
+    forbid(
+      'documents-do-no-io',
+      'Of Node itself, the documents of the contracts load digests alone.',
+      { path: '^libs/contracts/src/documents/', pathNot: 'spec\\.ts$' },
+      { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
     ),
     forbid(
       'documents-pure',
-      'The documents of the contracts do no I/O.',
+      'The documents of the contracts load semver, and no other package.',
       { path: '^libs/contracts/src/documents/', pathNot: 'spec\\.ts$' },
-      {
-        path: '^(class-|@nestjs|reflect-metadata)|^node:(?!crypto$)|node_modules/(class-|@nestjs|reflect-metadata)',
-      },
+      { path: 'node_modules/', pathNot: 'node_modules/(@types/)?semver/' },
     ),
     forbid(
       'no-dev-in-product',
       'Programs run without development packages.',
-      { path: '^(apps|libs)/', pathNot: 'spec\\.ts$' },
-      { dependencyTypes: ['npm-dev'] },
+      { path: '^(apps|libs)/', pathNot: 'spec\\.ts$|^(apps|libs)/[^/]+/spec/' },
+      { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     ),
   ],
   options: {
