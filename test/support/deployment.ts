@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { projectionFileName } from '@valise/contracts/documents';
 import type { PublishTaskRequest, PutWorkerRequest, RunView } from '@valise/contracts/wire';
 import { ManagementClient } from '../../apps/cli/src/demo/management-client.js';
+import type { IdentityFiles } from '../../apps/cli/src/demo/pki.js';
 import { Program } from '../../apps/cli/src/demo/program.js';
 import type { TestDatabase } from './postgres.js';
 import { BUNDLE, PROJECT, publication, SECRET } from './postgres-world.js';
+import { PlayedWorker } from './played-worker.js';
 import { TestPki } from './test-pki.js';
 import { WorkerClient } from './worker-client.js';
 
@@ -117,9 +119,22 @@ export class Deployment {
     });
   }
 
-  /** A worker as the test plays it, over the wire. */
-  async workerClient(workerId: string): Promise<WorkerClient> {
-    return new WorkerClient(this.ports.ingress, workerId, this.pki.caFile, await this.pki.worker(workerId));
+  /** A worker as the test plays it, over the wire; allowed to serve the project and in a session of its own. */
+  async playedWorker(workerId = `played-${randomUUID()}`): Promise<PlayedWorker> {
+    await this.allow(workerId, { labels: { worker: workerId } });
+    return PlayedWorker.register(this.caller(workerId, await this.pki.worker(workerId)));
+  }
+
+  /** Somebody with a certificate who calls the worker-facing listener. */
+  caller(workerId: string, identity: IdentityFiles): WorkerClient {
+    return new WorkerClient(this.ports.ingress, workerId, this.pki.caFile, identity);
+  }
+
+  /** A worker's name in a certificate of an authority that nobody trusts. */
+  async foreignIdentity(): Promise<{ cert: Buffer; key: Buffer }> {
+    const pki = await TestPki.create(join(this.directory, `foreign-${randomUUID()}`), TRUST_DOMAIN);
+    const { certificateFile, keyFile } = await pki.worker('w-1');
+    return { cert: readFileSync(certificateFile), key: readFileSync(keyFile) };
   }
 
   /** Lays a secret where control looks for it. */
@@ -203,6 +218,13 @@ export class Deployment {
     for (const program of [...this.programs].reverse()) await program.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }
+}
+
+/** A task that only one worker may run, by the label that operators gave it. */
+export function onlyFor(workerId: string): Partial<PublishTaskRequest> {
+  const { spec } = publication();
+  const config = { ...(spec.config as object), placement: { required: { labels: { worker: workerId } } } };
+  return { spec: { ...spec, config } };
 }
 
 /** Gives the suite a deployment over its database. */

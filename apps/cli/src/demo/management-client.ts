@@ -8,6 +8,7 @@ import {
   RunMutationResponse,
   RunView,
   WorkerView,
+  type CancelRunRequest,
   type DeliveryRecordView,
   type PublishTaskRequest,
   type PutWorkerRequest,
@@ -64,6 +65,15 @@ export class ManagementClient {
     body: Fields<StartRunRequest>,
   ): Promise<RunMutationResponse> {
     const answer = await this.#json('POST', ['projects', projectId, 'tasks', taskId, 'runs'], body);
+    return readBody(RunMutationResponse, answer, 'control_answer_invalid');
+  }
+
+  async cancel(
+    projectId: string,
+    runId: string,
+    body: Fields<CancelRunRequest>,
+  ): Promise<RunMutationResponse> {
+    const answer = await this.#json('POST', ['projects', projectId, 'runs', runId, 'cancel'], body);
     return readBody(RunMutationResponse, answer, 'control_answer_invalid');
   }
 

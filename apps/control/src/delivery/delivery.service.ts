@@ -29,7 +29,7 @@ export class DeliveryService {
     response: Response,
   ): Promise<void> {
     const startedAt = performance.now();
-    assertDeliveryScope(request);
+    assertWellFormed(request);
     const grant = await this.authority.authorize(caller, request, bodyDigest);
     const deadlineAtMs = startedAt + grant.respondWithinMs;
     const document = await this.prepare(grant, deadlineAtMs);
@@ -94,5 +94,14 @@ export class DeliveryService {
         'no outcome on record',
       );
     }
+  }
+}
+
+/** The rules that no single field has. @throws ValiseError invalid_worker_request */
+function assertWellFormed(request: SecretDeliveryRequest): void {
+  try {
+    assertDeliveryScope(request);
+  } catch (error) {
+    throw error instanceof ValiseError ? new ValiseError('invalid_worker_request', error.facts) : error;
   }
 }

@@ -25,6 +25,9 @@ export class WorkerCertificateGuard implements CanActivate {
     ]);
     if (callers !== 'worker' || request.params.workerId !== caller.id)
       throw new ValiseError('worker_identity_mismatch');
+    // The wire has no query; one would be an unknown key that nobody refused.
+    if (request.originalUrl.includes('?'))
+      throw new ValiseError('invalid_worker_request', { field: 'query', rule: 'unknown_key' });
     readBody(WorkerSessionPath, { ...request.params }, 'invalid_worker_request');
     request.caller = caller;
     return true;

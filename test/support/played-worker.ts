@@ -1,0 +1,84 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type Offer, OfferResponse, readBody, SessionRegisterResponse } from '@valise/contracts/wire';
+import {
+  completion,
+  delivery,
+  fenceOf,
+  type Held,
+  newLeaseToken,
+  registration,
+  renewal,
+  running,
+} from './postgres-world.js';
+import type { Answer, WorkerClient } from './worker-client.js';
+
+let sessions = 0;
+
+/** A UUIDv7 larger than every one before. */
+export function newSessionId(): string {
+  sessions += 1;
+  const time = Date.now().toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${sessions.toString(16).padStart(3, '0')}-8000-${randomBytes(6).toString('hex')}`;
+}
+
+/** A worker in a session, as a test plays it over the wire. */
+export class PlayedWorker {
+  private constructor(
+    readonly client: WorkerClient,
+    readonly sessionId: string,
+    readonly generation: number,
+  ) {}
+
+  static async register(client: WorkerClient): Promise<PlayedWorker> {
+    const sessionId = newSessionId();
+    const { json } = await client.call(sessionId, 'register', registration({ leaseDurationMs: 60_000 }));
+    const { generation } = readBody(SessionRegisterResponse, json, 'control_answer_invalid');
+    return new PlayedWorker(client, sessionId, generation);
+  }
+
+  get workerId(): string {
+    return this.client.workerId;
+  }
+
+  call(operation: string, body: unknown): Promise<Answer> {
+    return this.client.call(this.sessionId, operation, body);
+  }
+
+  /** Asks for an offer with an id and a token of its own, or with those given. */
+  async ask(claim = { offerId: randomUUID() as string, leaseToken: newLeaseToken() }): Promise<Answer> {
+    return this.call('offers', { workerGeneration: this.generation, ...claim });
+  }
+
+  /** Claims the one queued attempt, and says that it is starting. */
+  async hold(): Promise<Held> {
+    const leaseToken = newLeaseToken();
+    const answer = await this.ask({ offerId: randomUUID(), leaseToken });
+    const { offer } = readBody(OfferResponse, answer.json, 'control_answer_invalid');
+    if (!offer) throw new Error('nothing was queued for this worker');
+    const held = this.heldBy(offer, leaseToken);
+    await this.call('starting', held.fence);
+    return held;
+  }
+
+  secrets(held: Held, change: Parameters<typeof delivery>[1] = {}): Promise<Answer> {
+    return this.call('secrets', delivery(held, change));
+  }
+
+  renew(held: Held): Promise<Answer> {
+    return this.call('lease-control', renewal(held));
+  }
+
+  running(held: Held): Promise<Answer> {
+    return this.call('running', running(held));
+  }
+
+  complete(held: Held): Promise<Answer> {
+    return this.call('completion', completion(held));
+  }
+
+  /** What this worker would hold, were the claim its own. */
+  heldBy(offer: Offer, leaseToken: string): Held {
+    const worker = { workerId: this.workerId, sessionId: this.sessionId, generation: this.generation };
+    return { worker, offer, fence: fenceOf(worker, offer, leaseToken) };
+  }
+}
