@@ -8,9 +8,18 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { giveUp, prepare, ROOT } from './prepare.mjs';
+import { giveUp, prepare, PROGRAMS, ROOT } from './prepare.mjs';
 
-const COPIED = ['apps', 'libs', 'test', 'jest.config.mjs', 'tsconfig.json', 'package.json'];
+const COPIED = [
+  'apps',
+  'libs',
+  'test',
+  'dist',
+  'jest.config.mjs',
+  'tsconfig.json',
+  'nest-cli.json',
+  'package.json',
+];
 
 /** `{rule, file, from, to, test}`: `from` stands exactly once in `file`; `test` is the spec that must fail. */
 function readMutants() {
@@ -35,6 +44,27 @@ function runSpec(scratch, spec) {
   return result;
 }
 
+/** End-to-end tests run what is built. Gives back how to restore it, or null when the mutant does not build. */
+function rebuild(scratch, file, test) {
+  if (!test.endsWith('.e2e-spec.ts')) return () => undefined;
+  const [, program] = /^apps\/(\w+)\//.exec(file) ?? [];
+  const programs = program ? [program] : PROGRAMS;
+  const nest = join(ROOT, 'node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
+  const built = programs.every(
+    (name) =>
+      spawnSync(process.execPath, [nest, 'build', name], { cwd: scratch, stdio: 'ignore' }).status === 0,
+  );
+  const restore = () => {
+    for (const name of programs) {
+      rmSync(join(scratch, 'dist', name), { recursive: true, force: true });
+      cpSync(join(scratch, 'dist-as-built', name), join(scratch, 'dist', name), { recursive: true });
+    }
+  };
+  if (built) return restore;
+  restore();
+  return null;
+}
+
 function judge(scratch, { file, from, to, test }) {
   const path = join(scratch, file);
   const source = readFileSync(path, 'utf8');
@@ -43,8 +73,11 @@ function judge(scratch, { file, from, to, test }) {
     path,
     source.replace(from, () => to),
   );
-  const result = runSpec(scratch, test);
+  const restore = rebuild(scratch, file, test);
+  const result = restore && runSpec(scratch, test);
   writeFileSync(path, source);
+  if (!restore) return 'the mutant does not build';
+  restore();
   // A suite that could not run has judged nothing.
   if (result.numRuntimeErrorTestSuites > 0) return 'the mutant does not run';
   return result.numFailedTests > 0 ? null : 'no test noticed';
@@ -54,14 +87,14 @@ async function main() {
   const only = process.argv[process.argv.indexOf('--only') + 1];
   const all = readMutants();
   const mutants = process.argv.includes('--only') ? all.filter(({ rule }) => rule.includes(only)) : all;
-  await prepare([]);
+  await prepare(PROGRAMS);
   const scratch = mkdtempSync(join(tmpdir(), 'valise-mutants-'));
   let killed = 0;
   let survived = 0;
   try {
     for (const entry of COPIED) cpSync(join(ROOT, entry), join(scratch, entry), { recursive: true });
-    for (const entry of ['node_modules', 'dist', 'scripts'])
-      symlinkSync(join(ROOT, entry), join(scratch, entry));
+    cpSync(join(ROOT, 'dist'), join(scratch, 'dist-as-built'), { recursive: true });
+    for (const entry of ['node_modules', 'scripts']) symlinkSync(join(ROOT, entry), join(scratch, entry));
     for (const spec of new Set(mutants.map(({ test }) => test))) {
       const { numFailedTests, numPassedTests, numRuntimeErrorTestSuites } = runSpec(scratch, spec);
       if (numFailedTests + numRuntimeErrorTestSuites > 0 || numPassedTests === 0)

@@ -1,42 +1,205 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { createSecretReference, writeEnvironmentBundle } from '@valise/contracts/documents';
+import type { RunView } from '@valise/contracts/wire';
+import { searchDatabase } from '../apps/cli/src/demo/database-search.js';
+import { patternsOf, type Needle } from '../apps/cli/src/demo/needles.js';
+import { Search } from '../apps/cli/src/demo/search.js';
 import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/postgres-world.js';
 
 const database = useDatabase();
-const deployment = useDeployment(database);
+const deployment = useDeployment(database, { VALISE_LOG_LEVEL: 'trace' });
 
-/** Prints the variables a task was given, and how its bundle's value looks to somebody who may not see it. */
-const printEnvironment = (extra = '') => ({
-  spec: {
-    schema: 'qinglong/command@v1',
-    config: {
-      command: { kind: 'shell', command: `env | sort; ${extra}` },
-      environment: [],
-    },
-  },
+/** The command lines of all processes of this machine. */
+function commandLines(): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && existsSync(`/proc/${name}/cmdline`))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+      } catch {
+        // It ended while we looked.
+        return '';
+      }
+    });
+}
+
+let tasks = 0;
+
+/** A task with a bundle and one secret of its own, and the files they lie in. */
+function task(command: string, bundle: Record<string, string>, secret: string | null) {
+  tasks += 1;
+  const bundleRef = createSecretReference({ projectId: PROJECT, name: `bundle-${tasks}`, version: 1 });
+  const secretRef = createSecretReference({ projectId: PROJECT, name: `secret-${tasks}`, version: 1 });
+  const entries = Object.entries(bundle).map(([name, value]) => ({ name, value }));
+  deployment().lay(bundleRef, writeEnvironmentBundle(entries));
+  if (secret !== null) deployment().lay(secretRef, secret);
+  const config = {
+    command: { kind: 'argv', file: '/bin/sh', args: ['-c', command] },
+    environment: [{ name: 'TOKEN', kind: 'secret', secretRef }],
+    environmentBundleRef: bundleRef,
+  };
+  return { spec: { schema: 'qinglong/command@v1', config } };
+}
+
+const logOf = async (runId: string): Promise<string> =>
+  (await deployment().management.log(PROJECT, runId)).toString();
+const attemptOf = (run: RunView) => run.attempts.at(-1)!;
+
+beforeAll(async () => {
+  await deployment().allow('main');
+  const worker = await deployment().startWorker('main', {
+    VALISE_LOG_LEVEL: 'trace',
+    NODE_DEBUG: 'tls,http,child_process',
+  });
+  await worker.waitFor('registered', AbortSignal.timeout(30_000), 30_000);
+}, 60_000);
+
+describe('a task', () => {
+  it('gets every byte of its bundle and its secrets as it was packed', async () => {
+    const values: Record<string, string> = {
+      DOLLAR: 'p$$a$(x)${HOME}`id`',
+      HASH: '$2y$05$nhYO',
+      LINES: 'a\nb\r\nc\n',
+      QUOTES: `"q' \\ \\n`,
+      SPACES: '  both ends\t',
+      EMPTY: '',
+      toString: 'inherited?',
+      constructor: 'inherited?',
+      __proto__x: 'x',
+      EURO: '€'.repeat(100),
+    };
+    Object.defineProperty(values, '__proto__', { value: 'own', enumerable: true });
+    // The digest says what the process saw without printing it.
+    const names = Object.keys(values);
+    const command = `for n in ${names.join(' ')} TOKEN; do printf '%s=' $n; eval "printf %s \\"\\$$n\\"" | sha256sum; done`;
+    const runId = await deployment().run(task(command, values, 'secr3t\n'));
+    const run = await deployment().ended(runId);
+    const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+    const expected = [...names.map((name) => [name, values[name]]), ['TOKEN', 'secr3t\n']];
+    expect(await logOf(runId)).toBe(
+      expected.map(([name, value]) => `${String(name)}=${sha256(String(value))}  -\n`).join(''),
+    );
+    expect(run.status).toBe('succeeded');
+  }, 60_000);
+
+  it('inherits nothing from the worker but what the operator configured', async () => {
+    const runId = await deployment().run(task('exec env', { FROM_BUNDLE: 'x' }, 'secret-value-1'));
+    await deployment().ended(runId);
+    const names = (await logOf(runId))
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')[0]);
+    expect(names.sort()).toEqual(
+      [
+        'FROM_BUNDLE',
+        'HOME',
+        'LANG',
+        'PATH',
+        'PWD',
+        'QL3_ATTEMPT_ID',
+        'QL3_PROJECT_ID',
+        'QL3_RUN_ID',
+        'QL3_TASK_ID',
+        'TOKEN',
+      ].sort(),
+    );
+  }, 60_000);
+
+  it('cannot print a value into its log, whole or in pieces', async () => {
+    const command =
+      'echo "$SECRET_A"; printf %s "${SECRET_A%?????}"; printf "%s\\n" "${SECRET_A#??????????}"; echo "$TOKEN" >&2';
+    const runId = await deployment().run(task(command, { SECRET_A: 'canary-value-15' }, 'canary-token-7'));
+    await deployment().ended(runId);
+    expect(await logOf(runId)).toBe('***\n***\n***\n');
+  }, 60_000);
+
+  it('ends as its process did', async () => {
+    const run = await deployment().ended(await deployment().run(task('exit 7', { A_NAME: 'x' }, 'y')));
+    expect(attemptOf(run)).toMatchObject({ status: 'failed', exitCode: 7 });
+    const killed = await deployment().ended(
+      await deployment().run(task('kill -KILL $$', { A_NAME: 'x' }, 'y')),
+    );
+    expect(attemptOf(killed)).toMatchObject({
+      status: 'failed',
+      reasonCode: 'killed_by_signal',
+      signal: 'SIGKILL',
+    });
+  }, 60_000);
+
+  it('does not start when one of its secrets is missing: no process, no artefact, and the reason on record', async () => {
+    const mark = join(tmpdir(), `valise-started-${randomUUID()}`);
+    const runId = await deployment().run(task(`touch ${mark}`, { A_NAME: 'x' }, null));
+    const run = await deployment().ended(runId);
+    expect(existsSync(mark)).toBe(false);
+    expect(attemptOf(run)).toMatchObject({ status: 'failed', reasonCode: 'secret_unavailable' });
+    expect(attemptOf(run)).not.toHaveProperty('logArtifactId');
+    expect(attemptOf(run)).not.toHaveProperty('startedAtMs');
+    await expect(logOf(runId)).rejects.toThrow('not_found');
+    const records = await deployment().management.deliveries(PROJECT, runId);
+    expect(new Set(records.map(({ outcome }) => outcome))).toEqual(new Set(['custody_failed']));
+  }, 90_000);
+
+  it('does not start when its bundle would change how programs are loaded', async () => {
+    const run = await deployment().ended(
+      await deployment().run(task('true', { LD_PRELOAD: '/tmp/x.so' }, 'y')),
+    );
+    expect(attemptOf(run)).toMatchObject({ status: 'failed', reasonCode: 'environment_name_refused' });
+  }, 60_000);
+
+  it('is stopped with everything it started when its run is cancelled', async () => {
+    const runId = await deployment().run(task('sleep 987654 & sleep 987654', { A_NAME: 'x' }, 'y'));
+    await deployment().runWhen(runId, ({ status }) => status === 'running');
+    await deployment().management.cancel(PROJECT, runId, { mutationId: randomUUID() });
+    const run = await deployment().ended(runId);
+    expect(attemptOf(run)).toMatchObject({ status: 'cancelled', reasonCode: 'stopped_by_operator' });
+    expect(commandLines()).not.toContain('sleep 987654');
+  }, 60_000);
 });
 
-describe('the main job', () => {
-  beforeAll(async () => {
-    await deployment().allow('main');
-    const worker = await deployment().startWorker('main');
-    await worker.waitFor('registered', AbortSignal.timeout(30_000), 30_000);
-  }, 60_000);
-
-  it('takes a bundle and a secret from files to the process, and masks their values in the log', async () => {
-    const runId = await deployment().run();
-    const run = await deployment().ended(runId);
-    expect(run.status).toBe('succeeded');
-    const deliveries = await deployment().management.deliveries(PROJECT, runId);
-    expect(deliveries).toMatchObject([
-      { decision: 'authorised', outcome: 'sent', secretCount: 1, bundleCount: 1 },
-    ]);
-  }, 60_000);
-
-  it('runs a task without references', async () => {
-    const runId = await deployment().run(printEnvironment());
-    const run = await deployment().ended(runId);
-    expect(run.status).toBe('succeeded');
-    console.log((await deployment().management.log(PROJECT, runId)).toString());
-  }, 60_000);
+describe('names and values', () => {
+  it('stand in no column, file, inbox or log of ours once the task has run, at log level trace', async () => {
+    const nonce = randomUUID().replaceAll('-', '');
+    const bundle = {
+      [`CANARY_NAME_${nonce}`]: `canary-bundle-${nonce}`,
+      [`OTHER_${nonce}`]: `two\nlines-${nonce}`,
+    };
+    const runId = await deployment().run(
+      task(`echo "$CANARY_NAME_${nonce}" > /dev/null; echo done`, bundle, `canary-secret-${nonce}`),
+    );
+    // The command itself names a variable; that is the publisher's choice, so the search leaves that name out.
+    expect((await deployment().ended(runId)).status).toBe('succeeded');
+    const needle = (kind: Needle['kind'], text: string): Needle => ({
+      label: text,
+      kind,
+      bytes: Buffer.from(text),
+    });
+    const decoy = `decoy-${nonce}`;
+    const needles = [
+      needle('name', `OTHER_${nonce}`),
+      ...Object.values(bundle).map((value) => needle('value', value)),
+      needle('value', `canary-secret-${nonce}`),
+      needle('value', decoy),
+    ];
+    const search = new Search(patternsOf(needles));
+    await database().query('CHECKPOINT');
+    await database().query('CREATE TABLE public.decoys AS SELECT repeat($1::text, 1000) AS decoy', [decoy]);
+    const client = new Client({ connectionString: database().adminUrl });
+    await client.connect();
+    await searchDatabase(client, search);
+    await client.end();
+    const { dataDirectory } = database();
+    if (dataDirectory !== null) await search.tree(dataDirectory);
+    const secrets = join(deployment().directory, 'secrets');
+    await search.tree(deployment().directory, [secrets]);
+    expect(readdirSync(secrets).length).toBeGreaterThan(0);
+    const found = search.sightings.map(({ pattern, place }) => [pattern.needle.label, place]);
+    expect(found.filter(([label]) => label !== decoy)).toEqual([]);
+    expect(found.map(([label]) => label)).toContain(decoy);
+  }, 120_000);
 });
