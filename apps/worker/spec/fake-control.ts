@@ -166,14 +166,17 @@ export class FakeControl {
   }
 
   #deliver({ body }: Question): Reply {
-    const { runId, attemptId, offerId, executionDigest } = body as Record<string, string>;
+    const { runId = '', attemptId = '', offerId = '', executionDigest = '' } = body as Record<string, string>;
     const found = (refs: unknown): { secretRef: string; value: Buffer }[] =>
-      (refs as string[]).map((secretRef) => ({ secretRef, value: this.secrets.get(secretRef)! }));
+      (refs as string[]).map((secretRef) => ({
+        secretRef,
+        value: this.secrets.get(secretRef) ?? Buffer.alloc(0),
+      }));
     const bytes = writeDeliveryResponse({
-      runId: runId!,
-      attemptId: attemptId!,
-      offerId: offerId!,
-      executionDigest: executionDigest!,
+      runId,
+      attemptId,
+      offerId,
+      executionDigest,
       values: found(body.secretRefs),
       environmentBundles: found(body.environmentBundleRefs),
     });

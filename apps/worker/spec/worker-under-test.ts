@@ -12,8 +12,8 @@ import { TestAuthority } from './pki.js';
 
 export const IS_ROOT = process.getuid?.() === 0;
 
-/** Uids that no other suite uses: the jest worker's own thousand. */
-export const TEST_BASE_UID = 700_000 + Number(process.env.JEST_WORKER_ID ?? 0) * 1000;
+/** Uids that no other process of jest uses: a thousand of its own. */
+export const TEST_BASE_UID = 1_000_000 + (process.pid % 1000) * 1000;
 
 type Settings = Partial<{ -readonly [Name in keyof WorkerConfig]: WorkerConfig[Name] }>;
 
@@ -25,19 +25,28 @@ export class WorkerUnderTest {
   private constructor(
     readonly control: FakeControl,
     readonly directory: string,
+    private readonly authority: TestAuthority,
     private readonly settings: Settings,
   ) {}
 
   static async create(settings: Settings = {}): Promise<WorkerUnderTest> {
     const authority = await TestAuthority.create();
     const server = await authority.issue([{ type: 'ip', value: '127.0.0.1' }]);
-    const worker = await authority.issue([{ type: 'url', value: 'spiffe://test/worker/worker-1' }]);
     const directory = await mkdtemp(join(tmpdir(), 'valise-worker-'));
-    await writeFile(join(directory, 'worker.pem'), worker.certificate);
-    await writeFile(join(directory, 'worker.key'), worker.key, { mode: 0o600 });
     await writeFile(join(directory, 'ca.pem'), authority.certificate);
     const control = await FakeControl.start(server, authority.certificate);
-    return new WorkerUnderTest(control, directory, settings);
+    const worker = new WorkerUnderTest(control, directory, authority, settings);
+    await worker.rename('worker-1');
+    return worker;
+  }
+
+  /** The worker's next start is under a certificate of this name. */
+  async rename(workerId: string): Promise<void> {
+    const { certificate, key } = await this.authority.issue([
+      { type: 'url', value: `spiffe://test/worker/${workerId}` },
+    ]);
+    await writeFile(join(this.directory, 'worker.pem'), certificate);
+    await writeFile(join(this.directory, 'worker.key'), key, { mode: 0o600 });
   }
 
   get stateDirectory(): string {

@@ -1,4 +1,12 @@
-import { writeEnvironmentBundle } from '@valise/contracts/documents';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  createSecretReference,
+  writeEnvironmentBundle,
+  type ExecutionPlan,
+} from '@valise/contracts/documents';
+import type { Question, Reply } from '../../spec/fake-control.js';
 import { plan, reference } from '../../spec/plan.js';
 import { WorkerUnderTest } from '../../spec/worker-under-test.js';
 
@@ -6,35 +14,55 @@ const SECRET = reference('secret');
 const BUNDLE = reference('bundle');
 const SECRET_VALUE = `p$$a$(x)\${HOME}\`id\` 'q' "d"`;
 const BUNDLE_VALUE = ' first\r\nsecond line\n\t';
+const LEASE_MS = 1500;
 
-describe('an attempt', () => {
-  let worker: WorkerUnderTest;
+jest.setTimeout(30_000);
 
-  beforeEach(async () => {
-    worker = await WorkerUnderTest.create();
-    worker.control.secrets.set(SECRET, Buffer.from(SECRET_VALUE));
-    const bundle = writeEnvironmentBundle([{ name: 'BUNDLED', value: BUNDLE_VALUE }]);
-    worker.control.secrets.set(BUNDLE, Buffer.from(bundle));
+let worker: WorkerUnderTest;
+
+beforeEach(async () => {
+  worker = await WorkerUnderTest.create({ leaseDurationMs: LEASE_MS });
+  worker.control.secrets.set(SECRET, Buffer.from(SECRET_VALUE));
+  setBundle('BUNDLED', BUNDLE_VALUE);
+});
+afterEach(() => worker.remove());
+
+function setBundle(name: string, value: string): void {
+  worker.control.secrets.set(BUNDLE, Buffer.from(writeEnvironmentBundle([{ name, value }])));
+}
+
+const withSecrets = (script: string, more: Partial<ExecutionPlan> = {}) =>
+  plan(script, {
+    environment: [
+      { name: 'PLAIN', kind: 'public', value: 'seen' },
+      { name: 'SECRET', kind: 'secret', secretRef: SECRET },
+    ],
+    environmentBundleRef: BUNDLE,
+    ...more,
   });
 
-  afterEach(() => worker.remove());
+/** Runs one plan to the operation that ends it. */
+async function endOf(revision: ReturnType<typeof plan>, operation: string): Promise<Question> {
+  worker.control.queue.push(revision);
+  await worker.start();
+  return worker.control.heard(operation);
+}
 
-  const withSecrets = (script: string) =>
-    plan(script, {
-      environment: [
-        { name: 'PLAIN', kind: 'public', value: 'seen' },
-        { name: 'SECRET', kind: 'secret', secretRef: SECRET },
-      ],
-      environmentBundleRef: BUNDLE,
-    });
+const refuse = (status: number, code: string) => (): Reply => ({ refuse: code, status });
+const logOf = ({ body }: Question): string => worker.control.logs.get(String(body.attemptId))!.toString();
+const path = (name: string): string => join('/tmp', `valise-attempt-${process.pid}-${name}`);
 
+async function artefacts(): Promise<string[]> {
+  return readdir(join(worker.stateDirectory, 'artifacts'));
+}
+
+describe('an attempt', () => {
   it('goes from the offer to its acknowledged completion, in order, and is forgotten', async () => {
-    worker.control.queue.push(withSecrets('echo "$PLAIN"; echo "$SECRET"; echo "$BUNDLED" >&2; exit 3'));
-    await worker.start();
-    const { body } = await worker.control.heard('completion');
+    const script = 'echo "$PLAIN"; echo "$SECRET"; echo "$BUNDLED" >&2; exit 3';
+    const completion = await endOf(withSecrets(script), 'completion');
     const operations = worker.control.questions.map(({ operation }) => operation);
-    const path = operations.filter((operation) => !['offers', 'heartbeat'].includes(operation));
-    expect(path.slice(0, 6)).toEqual([
+    const steps = operations.filter((operation) => !['offers', 'heartbeat'].includes(operation));
+    expect(steps.slice(0, 6)).toEqual([
       'register',
       'starting',
       'secrets',
@@ -42,19 +70,310 @@ describe('an attempt', () => {
       'running',
       'artifacts',
     ]);
-    expect(body.result).toMatchObject({ outcome: 'failed', exitCode: 3 });
-    const log = worker.control.logs.get(String(body.attemptId))!.toString();
-    expect(log).toContain('seen\n');
-    expect(log.match(/\*\*\*/g)).toHaveLength(2);
+    expect(completion.body).toMatchObject({
+      callbackSequence: 2,
+      result: { outcome: 'failed', exitCode: 3 },
+      callbackTokenDigest: worker.control.asked('running')[0]!.body.callbackTokenDigest,
+    });
+    expect(completion.body).not.toHaveProperty('reasonCode');
+    expect(logOf(completion).split('\n').sort()).toEqual(['', '***', '***', 'seen']);
     await worker.stop();
-    expect(worker.control.asked('transition').map((question) => question.body.status)).toEqual([
+    expect(worker.control.asked('transition').map(({ body }) => body.status)).toEqual([
       'draining',
       'offline',
     ]);
-    const disk = await worker.diskBytes();
-    for (const text of [SECRET_VALUE, BUNDLE_VALUE, 'BUNDLED']) {
-      expect(disk.includes(text)).toBe(false);
+    expect(await artefacts()).toEqual([]);
+  });
+
+  it('leaves no value and no bundle name on the disk or in the log, while it runs and afterwards', async () => {
+    const completion = endOf(withSecrets('sleep 0.5; env; exit 0'), 'completion');
+    await worker.control.heard('running');
+    const during = await worker.diskBytes();
+    await completion;
+    await worker.stop();
+    for (const text of [SECRET_VALUE, 'first\r', 'second line', 'BUNDLED=']) {
+      expect(during.includes(text)).toBe(false);
       expect(worker.log.join('')).not.toContain(text);
     }
+    expect(during.includes(worker.control.offers[0]!.offerId)).toBe(true);
+  });
+
+  it('has the task’s variables, the operator’s base and its own ids, and nothing of the worker', async () => {
+    const { body } = await endOf(plan('exec cat /proc/self/environ'), 'completion');
+    const log = worker.control.logs.get(String(body.attemptId))!.toString();
+    const { runId, attemptId, taskId, projectId } = worker.control.offers[0]!.candidate;
+    // The shell that runs the script may add where it is.
+    const environment = log.split('\0').filter((entry) => entry !== '' && entry !== 'PWD=/');
+    expect(environment.sort()).toEqual([
+      'HOME=/nonexistent',
+      'LANG=C.UTF-8',
+      'PATH=/usr/bin:/bin',
+      `QL3_ATTEMPT_ID=${attemptId}`,
+      `QL3_PROJECT_ID=${projectId}`,
+      `QL3_RUN_ID=${runId}`,
+      `QL3_TASK_ID=${taskId}`,
+    ]);
+  });
+
+  it('keeps all output of a task that ends at once', async () => {
+    for (let run = 0; run < 10; run += 1) worker.control.queue.push(plan('echo out; echo err >&2'));
+    await worker.start();
+    await worker.control.heard('completion', 10);
+    for (const completion of worker.control.asked('completion')) {
+      expect(logOf(completion).split('\n').sort()).toEqual(['', 'err', 'out']);
+    }
+  });
+
+  it('asks for no secrets when its plan has no references', async () => {
+    await endOf(plan('true'), 'completion');
+    expect(worker.control.asked('secrets')).toEqual([]);
+  });
+});
+
+interface DeliveryAnswer {
+  readonly values: readonly object[];
+}
+
+describe('before anything is started, an attempt', () => {
+  const script = (): string => `touch ${path('started')}`;
+
+  /** The refusal, with the proof that it left nothing. */
+  async function refused(revision: ReturnType<typeof plan>): Promise<unknown> {
+    const { body } = await endOf(revision, 'start-failure');
+    await worker.stop();
+    expect(existsSync(path('started'))).toBe(false);
+    expect(worker.log.join('')).not.toContain('artifact_allocated');
+    expect(await artefacts()).toEqual([]);
+    expect(worker.control.asked('completion')).toEqual([]);
+    return body.reasonCode;
+  }
+
+  it('fails when bundle and binding name one variable', async () => {
+    setBundle('PLAIN', 'x');
+    expect(await refused(withSecrets(script()))).toBe('environment_name_conflict');
+  });
+
+  it('fails when the task names a variable of the operator’s base', async () => {
+    setBundle('HOME', '/evil');
+    expect(await refused(withSecrets(script()))).toBe('environment_name_conflict');
+  });
+
+  it('fails with a name that the policy refuses', async () => {
+    setBundle('LD_PRELOAD', '/evil.so');
+    expect(await refused(withSecrets(script()))).toBe('environment_name_refused');
+  });
+
+  it('fails with a carrier that is no bundle', async () => {
+    worker.control.secrets.set(BUNDLE, Buffer.from('{"schema":"nonsense"}'));
+    expect(await refused(withSecrets(script()))).toBe('secret_response_invalid');
+  });
+
+  it.each<[string, (answer: DeliveryAnswer) => object]>([
+    ['another order of references', ({ values, ...rest }) => ({ ...rest, values: [...values].reverse() })],
+    ['another run', (answer) => ({ ...answer, runId: 'other' })],
+    ['another digest', (answer) => ({ ...answer, executionDigest: 'f'.repeat(64) })],
+    ['an extra key', (answer) => ({ ...answer, extra: 1 })],
+    ['one value missing', ({ values, ...rest }) => ({ ...rest, values: values.slice(1) })],
+    [
+      'null for a value',
+      ({ values, ...rest }) => ({ ...rest, values: values.map((v) => ({ ...v, value: null })) }),
+    ],
+  ])('fails when control answers with %s', async (_, damage) => {
+    const other = createSecretReference({ projectId: 'project-1', name: 'other', version: 1 });
+    worker.control.secrets.set(other, Buffer.from('other-value'));
+    worker.control.on('secrets', (question) => {
+      const granted = worker.control.grant(question) as { bytes: Buffer };
+      return { json: damage(JSON.parse(granted.bytes.toString()) as DeliveryAnswer) };
+    });
+    const environment = [
+      { name: 'A', kind: 'secret', secretRef: SECRET },
+      { name: 'B', kind: 'secret', secretRef: other },
+    ] as const;
+    expect(await refused(withSecrets(script(), { environment }))).toBe('secret_response_invalid');
+    expect(worker.log.join('')).not.toContain('other-value');
+  });
+
+  it('fails for good when its deliveries are used up', async () => {
+    worker.control.on('secrets', refuse(409, 'delivery_budget_exhausted'));
+    expect(await refused(withSecrets(script()))).toBe('delivery_budget_exhausted');
+  });
+
+  it('fails after five failures of custody', async () => {
+    worker.control.on('secrets', refuse(503, 'worker_secret_delivery_unavailable'));
+    expect(await refused(withSecrets(script()))).toBe('secret_unavailable');
+    expect(worker.control.asked('secrets')).toHaveLength(5);
+  });
+
+  it('is cancelled when control asks for a stop while the secrets are not to be had', async () => {
+    worker.control.on('secrets', refuse(503, 'worker_ingress_unavailable'));
+    worker.control.on('lease-control', (question) =>
+      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
+    );
+    expect(await refused(withSecrets(script()))).toBe('stopped_by_operator');
+  });
+
+  it('fails when the lease is lost at the last check', async () => {
+    worker.control.on('lease-control', refuse(409, 'worker_lease_control_fenced'));
+    const { body } = await endOf(withSecrets(script()), 'start-failure');
+    expect(body.reasonCode).toBe('lease_lost');
+    await worker.stop();
+    expect(existsSync(path('started'))).toBe(false);
+  });
+
+  it('renews and asks again when the delivery is fenced, and the lease decides', async () => {
+    worker.control.on('secrets', () => {
+      worker.control.on('secrets', null);
+      return refuse(409, 'worker_secret_delivery_fenced')();
+    });
+    await endOf(withSecrets('true'), 'completion');
+    const [first, second] = worker.control.asked('secrets');
+    expect(Number(second!.body.expectedLeaseVersion)).toBeGreaterThan(
+      Number(first!.body.expectedLeaseVersion),
+    );
+  });
+
+  it('waits for an answer that is no nonsense', async () => {
+    const html = Buffer.from('<h1>hunter2-secret</h1>');
+    const big = Buffer.alloc(256 * 1024 + 1, 0x20);
+    const answers: Reply[] = [
+      { bytes: html, status: 200, headers: { 'content-type': 'text/html', 'content-length': html.length } },
+      { bytes: html, status: 502, headers: { 'content-type': 'text/html' } },
+      {
+        bytes: big,
+        status: 200,
+        headers: { 'content-type': 'application/json', 'content-length': big.length },
+      },
+      'hang up',
+    ];
+    worker.control.on('secrets', (question) => answers.shift() ?? worker.control.grant(question));
+    await endOf(withSecrets('true'), 'completion');
+    expect(worker.log.join('')).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['command_not_found', { kind: 'argv', file: '/no/such', args: [] }],
+    ['command_not_executable', { kind: 'argv', file: '/etc/passwd', args: [] }],
+  ] as const)('fails with %s, and no log is kept', async (reasonCode, command) => {
+    const { body } = await endOf(plan('', { command }), 'start-failure');
+    expect(body.reasonCode).toBe(reasonCode);
+    await worker.stop();
+    expect(worker.control.logs.size).toBe(0);
+    expect(await artefacts()).toEqual([]);
+  });
+});
+
+describe('a running task', () => {
+  const endless = 'trap "echo told; exit 9" TERM; echo up; while :; do sleep 0.02; done';
+
+  it('is stopped when control asks, has its grace, and the attempt is cancelled', async () => {
+    const completion = endOf(plan(endless), 'completion');
+    await worker.control.heard('running');
+    worker.control.on('lease-control', (question) =>
+      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
+    );
+    const { body } = await completion;
+    expect(body).toMatchObject({
+      result: { outcome: 'cancelled', exitCode: 9 },
+      reasonCode: 'stopped_by_operator',
+    });
+    expect(logOf(await completion)).toMatch(/^up\n(.*\n)?told\n$/);
+  });
+
+  it('has succeeded when it exits with 0 on a stop', async () => {
+    const completion = endOf(plan(endless.replace('exit 9', 'exit 0')), 'completion');
+    await worker.control.heard('running');
+    worker.control.on('lease-control', (question) =>
+      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
+    );
+    expect((await completion).body.result).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
+  });
+
+  it('is stopped at its timeout', async () => {
+    const { body } = await endOf(plan(endless, { timeoutMs: 200 }), 'completion');
+    expect(body).toMatchObject({ result: { outcome: 'timed_out' }, reasonCode: 'stopped_by_timeout' });
+  });
+
+  it('is ended when the lease is lost, and the attempt says so', async () => {
+    const completion = endOf(plan('trap "" TERM; while :; do sleep 0.02; done'), 'completion');
+    await worker.control.heard('running');
+    worker.control.on('lease-control', refuse(409, 'worker_lease_control_fenced'));
+    expect((await completion).body).toMatchObject({
+      result: { outcome: 'failed', exitCode: null },
+      reasonCode: 'lease_lost',
+    });
+  });
+
+  it('is dead before its lease is over when control cannot be heard', async () => {
+    const file = path('alive');
+    const alive = `trap "" TERM; while :; do date +%s%N > ${file}; sleep 0.01; done`;
+    const completion = endOf(plan(alive), 'completion');
+    await worker.control.heard('running');
+    worker.control.on('lease-control', () => 'silence');
+    const anchoredBefore = Date.now();
+    const { body } = await completion;
+    expect(body).toMatchObject({ result: { outcome: 'failed' }, reasonCode: 'lease_lost' });
+    // The last grant was asked for before this moment, so the lease ends before this moment plus its duration.
+    const { finishedAtMs } = body.result as { finishedAtMs: number };
+    expect(finishedAtMs).toBeLessThan(anchoredBefore + LEASE_MS);
+  });
+
+  it('is reported with the signal that killed it', async () => {
+    expect((await endOf(plan('kill -ABRT $$'), 'completion')).body).toMatchObject({
+      result: { outcome: 'failed', exitCode: null },
+      reasonCode: 'killed_by_signal',
+      signal: 'SIGABRT',
+    });
+  });
+
+  it('is over only when nothing it started is left', async () => {
+    const started = path('child');
+    await endOf(plan(`setsid sh -c 'echo $$ > ${started}; exec sleep 60' & sleep 0.2`), 'completion');
+    const status = `/proc/${readFileSync(started, 'utf8').trim()}/status`;
+    // Nobody may reap an orphan here; a zombie has ended all the same.
+    expect(existsSync(status) ? readFileSync(status, 'utf8') : 'State:\tZ').toContain('State:\tZ');
+  });
+
+  it('is stopped by the second request to leave, and the attempt says why', async () => {
+    const completion = endOf(plan(endless), 'completion');
+    await worker.control.heard('running');
+    await worker.stop(2);
+    expect((await completion).body).toMatchObject({
+      result: { outcome: 'failed' },
+      reasonCode: 'worker_shutdown',
+    });
+  });
+
+  it('is waited for by the first request to leave, and nothing more is claimed', async () => {
+    const completion = endOf(plan('sleep 0.5'), 'completion');
+    await worker.control.heard('running');
+    const claims = worker.control.asked('offers').length;
+    await worker.stop();
+    expect((await completion).body.result).toMatchObject({ outcome: 'succeeded' });
+    expect(worker.control.asked('offers')).toHaveLength(claims);
+  });
+});
+
+describe('an answer that is lost', () => {
+  it.each([
+    'register',
+    'offers',
+    'starting',
+    'secrets',
+    'lease-control',
+    'running',
+    'artifacts',
+    'completion',
+  ])('costs nothing: %s is asked again, and the task runs once', async (operation) => {
+    const count = path(`count-${operation}`);
+    worker.control.on(operation, (question) => {
+      worker.control.on(operation, null);
+      if (operation !== 'offers') worker.control.grant(question);
+      return 'hang up';
+    });
+    const { body } = await endOf(withSecrets(`echo run >> ${count}; sleep 0.2`), 'completion');
+    expect(body.result).toMatchObject({ outcome: 'succeeded' });
+    expect(readFileSync(count, 'utf8')).toBe('run\n');
+    rmSync(count);
+    await worker.control.heard(operation, 2);
   });
 });

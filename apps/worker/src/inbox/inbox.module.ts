@@ -14,6 +14,7 @@ async function openInbox(config: WorkerConfig, identity: WorkerIdentity, steps: 
     steps.journal(moment, change);
   });
   if (inbox.session && inbox.session.workerId !== identity.workerId) {
+    await inbox.close();
     throw new ValiseError('configuration_invalid', {
       setting: 'VALISE_STATE_DIRECTORY',
       rule: 'inbox_of_this_worker',

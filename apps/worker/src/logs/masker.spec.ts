@@ -45,7 +45,7 @@ describe('masked output', () => {
   });
 
   it('hides a value that comes byte by byte', () => {
-    expect(masked(patterns(value), ...`a${value}b`)).toBe('a***b');
+    expect(masked(patterns(value), ...Array.from(`a${value}b`))).toBe('a***b');
   });
 
   it('hides each line of a value of several, with LF and CRLF', () => {

@@ -1,0 +1,66 @@
+import { ValiseError } from '@valise/contracts/failure';
+import { readConfig } from './read-config.js';
+
+const COMPLETE = {
+  VALISE_CONTROL_URL: 'https://control.example:8443',
+  VALISE_TLS_CERTIFICATE_FILE: '/etc/valise/worker.pem',
+  VALISE_TLS_KEY_FILE: '/etc/valise/worker.key',
+  VALISE_TLS_CA_FILE: '/etc/valise/ca.pem',
+  VALISE_STATE_DIRECTORY: '/var/lib/valise',
+};
+const ROOT = 0;
+const USER = 1000;
+
+function refusal(settings: Record<string, string>, uid = ROOT): unknown {
+  try {
+    readConfig({ ...COMPLETE, ...settings }, uid);
+    return null;
+  } catch (error) {
+    return error instanceof ValiseError ? { code: error.code, ...error.facts } : error;
+  }
+}
+
+describe('the configuration', () => {
+  it('is complete from the required settings alone', () => {
+    expect(readConfig({ ...COMPLETE, HOME: '/root', PATH: '/bin' }, ROOT)).toMatchObject({
+      slots: 1,
+      leaseDurationMs: 30_000,
+      isolation: { kind: 'uid_per_slot', baseUid: 61_000 },
+      allowedNames: new Set(),
+      logLevel: 'info',
+    });
+  });
+
+  it.each(Object.keys(COMPLETE))('is refused without %s', (setting) => {
+    const rest = Object.entries(COMPLETE).filter(([name]) => name !== setting);
+    expect(() => readConfig(Object.fromEntries(rest), ROOT)).toThrow(ValiseError);
+    expect(refusal({ [setting]: '' })).toEqual({ code: 'configuration_invalid', setting, rule: 'required' });
+  });
+
+  it.each([
+    ['VALISE_CONTROL_URL', 'http://control.example', 'https_origin'],
+    ['VALISE_CONTROL_URL', 'https://user:hunter2@control.example', 'https_origin'],
+    ['VALISE_CONTROL_URL', 'https://control.example/path', 'https_origin'],
+    ['VALISE_STATE_DIRECTORY', 'relative', 'absolute_path'],
+    ['VALISE_SLOTS', '0', 'integer_1_to_1024'],
+    ['VALISE_SLOTS', '1e2', 'integer_1_to_1024'],
+    ['VALISE_SLOTS', ' 1', 'integer_1_to_1024'],
+    ['VALISE_LEASE_DURATION_MS', '4999', 'integer_5000_to_600000'],
+    ['VALISE_SLOT_UID_BASE', '0', 'integer_1000_to_2147483647'],
+    ['VALISE_UNSAFE_SHARED_UID', 'yes', 'true_or_false'],
+    ['VALISE_TASK_PATH', '/bin:relative', 'absolute_paths'],
+    ['VALISE_ALLOWED_NAMES', 'NODE_OPTIONS, LD_PRELOAD', 'variable_names'],
+    ['VALISE_ALLOWED_NAMES', 'QL3_RUN_ID', 'variable_names'],
+    ['VALISE_LOG_LEVEL', 'verbose', 'log_level'],
+    ['VALISE_SLOT', '1', 'unknown'],
+  ])('is refused with %s=%s, naming setting and rule, never the value', (setting, value, rule) => {
+    expect(refusal({ [setting]: value })).toEqual({ code: 'configuration_invalid', setting, rule });
+  });
+
+  it('lets several slots share one uid only when the operator says so', () => {
+    const setting = 'VALISE_UNSAFE_SHARED_UID';
+    expect(refusal({ VALISE_SLOTS: '2' }, USER)).toMatchObject({ setting });
+    expect(refusal({ VALISE_SLOTS: '2', [setting]: 'true' }, USER)).toBeNull();
+    expect(refusal({ VALISE_SLOTS: '2' }, ROOT)).toBeNull();
+  });
+});
