@@ -19,7 +19,12 @@ import {
   type ProcessRole,
   type WorkerSessionKey,
 } from '@valise/authority';
-import { createSecretReference, logArtifactId, sha256Hex, writeCapabilities } from '@valise/contracts/documents';
+import {
+  createSecretReference,
+  logArtifactId,
+  sha256Hex,
+  writeCapabilities,
+} from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import {
   ARTIFACT_UPLOAD_SCHEMA,
@@ -57,11 +62,14 @@ export interface TestWorker extends WorkerSessionKey {
   readonly generation: number;
 }
 
+/** The fields of a DTO class, to be copied. */
+type Fields<Dto> = { [Key in keyof Dto]: Dto[Key] };
+
 /** A claimed attempt, as its worker knows it. */
 export interface Held {
   readonly worker: TestWorker;
   readonly offer: Offer;
-  readonly fence: LeaseFence;
+  readonly fence: Fields<LeaseFence>;
 }
 
 /** The authority's services, each under the database role that the product gives it. */
@@ -86,9 +94,7 @@ export class World {
   async connect(role: ProcessRole, poolSize = 8): Promise<TestingModule> {
     const url = this.database.url(role);
     const module = Test.createTestingModule({
-      imports: [
-        AuthorityModule.forRoot({ url, applicationName: role, poolSize, settings: this.settings }),
-      ],
+      imports: [AuthorityModule.forRoot({ url, applicationName: role, poolSize, settings: this.settings })],
     });
     return module.compile();
   }
@@ -154,7 +160,12 @@ export class World {
     allowed: Partial<PutWorkerRequest> = {},
     report: Partial<SessionRegisterRequest> = {},
   ): Promise<TestWorker> {
-    await this.workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {}, ...allowed });
+    await this.workers.put(OPERATOR, workerId, {
+      status: 'active',
+      projects: [PROJECT],
+      labels: {},
+      ...allowed,
+    });
     return this.register(workerId, this.nextSessionId(), report);
   }
 
@@ -263,7 +274,10 @@ export class World {
 }
 
 /** Gives the suite a world over its database. */
-export function useWorld(database: () => TestDatabase, settings: Partial<AuthoritySettings> = {}): () => World {
+export function useWorld(
+  database: () => TestDatabase,
+  settings: Partial<AuthoritySettings> = {},
+): () => World {
   let world: World | undefined;
   beforeAll(async () => {
     world = await World.create(database(), settings);
@@ -296,7 +310,7 @@ export async function codeOf(outcome: Promise<unknown>): Promise<string> {
 
 export const newLeaseToken = (): string => randomBytes(32).toString('base64url');
 
-export function registration(report: Partial<SessionRegisterRequest> = {}): SessionRegisterRequest {
+export function registration(report: Partial<SessionRegisterRequest> = {}): Fields<SessionRegisterRequest> {
   return {
     schema: SESSION_REGISTER_SCHEMA,
     capabilitiesJson: CAPABILITIES,
@@ -309,7 +323,7 @@ export function registration(report: Partial<SessionRegisterRequest> = {}): Sess
 }
 
 /** A shell command with one secret and a bundle. */
-export function publication(task: Partial<PublishTaskRequest> = {}): PublishTaskRequest {
+export function publication(task: Partial<PublishTaskRequest> = {}): Fields<PublishTaskRequest> {
   return {
     expectedRevision: null,
     mutationId: randomUUID(),
@@ -337,7 +351,7 @@ export function plainSpec(config: Record<string, unknown> = {}): Record<string, 
   };
 }
 
-export function fenceOf(worker: TestWorker, offer: Offer, leaseToken: string): LeaseFence {
+export function fenceOf(worker: TestWorker, offer: Offer, leaseToken: string): Fields<LeaseFence> {
   return {
     runId: offer.candidate.runId,
     attemptId: offer.candidate.attemptId,
@@ -349,13 +363,13 @@ export function fenceOf(worker: TestWorker, offer: Offer, leaseToken: string): L
   };
 }
 
-export function renewal({ fence, offer }: Held): LeaseControlRequest {
+export function renewal({ fence, offer }: Held): Fields<LeaseControlRequest> {
   return { ...fence, schema: LEASE_CONTROL_SCHEMA, projectId: offer.candidate.projectId };
 }
 
 const callbackTokenDigest = sha256Hex('callback token');
 
-export function running(held: Held): RunningRequest {
+export function running(held: Held): Fields<RunningRequest> {
   return {
     ...held.fence,
     executorHandle: 'slot 0 pid 42',
@@ -365,7 +379,7 @@ export function running(held: Held): RunningRequest {
   };
 }
 
-export function completion(held: Held, change: Partial<CompletionRequest> = {}): CompletionRequest {
+export function completion(held: Held, change: Partial<CompletionRequest> = {}): Fields<CompletionRequest> {
   return {
     ...held.fence,
     schema: COMPLETION_SCHEMA,
@@ -382,7 +396,7 @@ export function artifactOf({ fence, offer }: Held): string {
   return logArtifactId({ projectId: offer.candidate.projectId, runId, attemptId, offerId });
 }
 
-export function upload(held: Held, byteLength: number): ArtifactUploadHeader {
+export function upload(held: Held, byteLength: number): Fields<ArtifactUploadHeader> {
   return {
     ...held.fence,
     schema: ARTIFACT_UPLOAD_SCHEMA,
@@ -395,7 +409,7 @@ export function upload(held: Held, byteLength: number): ArtifactUploadHeader {
 export function delivery(
   { fence, offer }: Held,
   change: Partial<SecretDeliveryRequest> = {},
-): SecretDeliveryRequest {
+): Fields<SecretDeliveryRequest> {
   return {
     ...fence,
     schema: SECRET_DELIVERY_SCHEMA,

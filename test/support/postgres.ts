@@ -128,7 +128,9 @@ async function startServer(): Promise<Server> {
 }
 
 async function startContainer(): Promise<Server> {
-  const container = await new PostgreSqlContainer(process.env.TEST_POSTGRES_IMAGE ?? 'postgres:18-alpine').start();
+  const container = await new PostgreSqlContainer(
+    process.env.TEST_POSTGRES_IMAGE ?? 'postgres:18-alpine',
+  ).start();
   return {
     url: container.getConnectionUri(),
     dataDirectory: null,

@@ -6,7 +6,11 @@ export { DatabaseFault } from './database/database-fault.js';
 export { migrate, revertMigrations } from './database/migrate.js';
 export { PROCESS_ROLES, type ProcessRole } from './database/roles.js';
 export { TransactionRunner, type TransactionCounts } from './database/transaction-runner.js';
-export { DeliveryAuthority, type DeliveryGrant, type DeliveryOutcome } from './deliveries/delivery.authority.js';
+export {
+  DeliveryAuthority,
+  type DeliveryGrant,
+  type DeliveryOutcome,
+} from './deliveries/delivery.authority.js';
 export { type DeliveryCaller } from './deliveries/delivery.js';
 export { DeliveryRecordService } from './deliveries/delivery-record.service.js';
 export { LeaseService } from './leases/lease.service.js';

@@ -13,8 +13,7 @@ interface ArtifactRow {
   truncated: boolean;
 }
 
-const ARTIFACT =
-  'log_artifact_id, upload_id, project_id, run_id, attempt_id, byte_length, sha256, truncated';
+const ARTIFACT = 'log_artifact_id, upload_id, project_id, run_id, attempt_id, byte_length, sha256, truncated';
 
 /** Log artefacts. An upload is nobody's to see until it has become one. */
 @Injectable()

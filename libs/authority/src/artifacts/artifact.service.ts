@@ -134,7 +134,11 @@ export class ArtifactService {
       ordinal += 1;
     }
     if (actual !== byteLength) {
-      throw new ValiseError('invalid_worker_request', { field: 'byteLength', rule: 'exact', limit: byteLength });
+      throw new ValiseError('invalid_worker_request', {
+        field: 'byteLength',
+        rule: 'exact',
+        limit: byteLength,
+      });
     }
     return hash.digest('hex');
   }

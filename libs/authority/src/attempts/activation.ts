@@ -56,12 +56,20 @@ export function decideRunning(
 /** What a start-failure does. `late`: nothing but a record of what was said. */
 export type StartFailure =
   | { readonly kind: 'requeue' }
-  | { readonly kind: 'end'; readonly status: 'failed' | 'cancelled' | 'timed_out'; readonly reason: ReasonCode | null }
+  | {
+      readonly kind: 'end';
+      readonly status: 'failed' | 'cancelled' | 'timed_out';
+      readonly reason: ReasonCode | null;
+    }
   | { readonly kind: 'repeat'; readonly status: 'applied' | 'already_terminal' }
   | { readonly kind: 'late' };
 
 /** With one of these the worker vouches that nothing started. */
-const NOTHING_STARTED: ReadonlySet<ReasonCode> = new Set(['lease_lost', 'worker_restarted', 'worker_shutdown']);
+const NOTHING_STARTED: ReadonlySet<ReasonCode> = new Set([
+  'lease_lost',
+  'worker_restarted',
+  'worker_shutdown',
+]);
 
 /**
  * claimed or starting → an end, or back to the queue where the worker vouches that nothing started. Holder and former

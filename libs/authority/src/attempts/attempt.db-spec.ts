@@ -56,11 +56,17 @@ describe('starting', () => {
 
   it('is answered with the current truth when it is repeated', async () => {
     const held = await world().held('starting');
-    expect(await world().attempts.starting(held.worker, held.fence)).toMatchObject({ status: 'already_starting' });
+    expect(await world().attempts.starting(held.worker, held.fence)).toMatchObject({
+      status: 'already_starting',
+    });
     await world().attempts.running(held.worker, running(held));
-    expect(await world().attempts.starting(held.worker, held.fence)).toMatchObject({ status: 'already_running' });
+    expect(await world().attempts.starting(held.worker, held.fence)).toMatchObject({
+      status: 'already_running',
+    });
     await world().attempts.complete(held.worker, completion(held));
-    expect(await world().attempts.starting(held.worker, held.fence)).toMatchObject({ status: 'already_terminal' });
+    expect(await world().attempts.starting(held.worker, held.fence)).toMatchObject({
+      status: 'already_terminal',
+    });
   });
 
   it.each(WRONG_FENCES)('is fenced with %s', async (_what, change) => {
@@ -105,7 +111,9 @@ describe('running', () => {
 
   it('may be repeated, but not with another callback', async () => {
     const held = await world().held('running');
-    expect(await world().attempts.running(held.worker, running(held))).toMatchObject({ status: 'already_running' });
+    expect(await world().attempts.running(held.worker, running(held))).toMatchObject({
+      status: 'already_running',
+    });
     const other = { ...running(held), callbackTokenDigest: sha256Hex('another') };
     expect(await refusal(world(), () => world().attempts.running(held.worker, other))).toBe(
       'worker_activation_fenced',
@@ -304,7 +312,9 @@ describe('a completion', () => {
   it('is taken from a former holder, however long the lease has expired', async () => {
     const held = await reborn(await world().held('running'));
     await world().expireLease(held);
-    expect(await world().attempts.complete(held.worker, completion(held))).toMatchObject({ status: 'applied' });
+    expect(await world().attempts.complete(held.worker, completion(held))).toMatchObject({
+      status: 'applied',
+    });
     const named = await reborn(await world().held('running'));
     const fence = { ...named.fence, workerGeneration: named.worker.generation };
     expect(await world().attempts.complete(named.worker, completion({ ...named, fence }))).toMatchObject({
@@ -378,9 +388,9 @@ describe('a completion', () => {
 
   it('is fenced for an attempt that is only claimed, and for another worker', async () => {
     const claimed = await world().held('claimed');
-    expect(
-      await refusal(world(), () => world().attempts.complete(claimed.worker, completion(claimed))),
-    ).toBe('worker_completion_fenced');
+    expect(await refusal(world(), () => world().attempts.complete(claimed.worker, completion(claimed)))).toBe(
+      'worker_completion_fenced',
+    );
     const held = await world().held('running');
     const other = await world().worker();
     expect(await refusal(world(), () => world().attempts.complete(other, completion(held)))).toBe(

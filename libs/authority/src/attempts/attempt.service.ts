@@ -128,9 +128,7 @@ export class AttemptService {
         runId: request.runId,
         attemptId: request.attemptId,
         callbackSequence:
-          completion.kind === 'end'
-            ? request.callbackSequence
-            : execution.attempt.callbackSequence,
+          completion.kind === 'end' ? request.callbackSequence : execution.attempt.callbackSequence,
       };
     });
   }

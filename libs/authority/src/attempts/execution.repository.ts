@@ -75,10 +75,10 @@ export class ExecutionRepository {
 
   /** Locks a run, so that the attempts it has now are the ones it keeps. */
   async lockRun(tx: Tx, projectId: string, runId: string): Promise<boolean> {
-    const rows = await tx.query(
-      'SELECT run_id FROM runs WHERE run_id = $1 AND project_id = $2 FOR UPDATE',
-      [runId, projectId],
-    );
+    const rows = await tx.query('SELECT run_id FROM runs WHERE run_id = $1 AND project_id = $2 FOR UPDATE', [
+      runId,
+      projectId,
+    ]);
     return rows.length > 0;
   }
 

@@ -26,7 +26,9 @@ export class DatabaseFault extends Error {
    */
   get connectionLost(): boolean {
     return (
-      this.sqlState === null || /^(08|57P0)/.test(this.sqlState) || /^(25006|25P03|25P04)$/.test(this.sqlState)
+      this.sqlState === null ||
+      /^(08|57P0)/.test(this.sqlState) ||
+      /^(25006|25P03|25P04)$/.test(this.sqlState)
     );
   }
 

@@ -26,7 +26,9 @@ export function migrate(url: string): Promise<readonly string[]> {
 export function revertMigrations(url: string): Promise<void> {
   return administer(url, async (_administrator, owner) => {
     await owner.initialize();
-    for (const _migration of MIGRATIONS) await owner.undoLastMigration({ transaction: 'each' });
+    for (let left = MIGRATIONS.length; left > 0; left -= 1) {
+      await owner.undoLastMigration({ transaction: 'each' });
+    }
   });
 }
 

@@ -130,7 +130,11 @@ export class DeliveryAuthority {
     const { denialsPerMinute } = this.settings;
     const windowId = worker ? record.workerId : '';
     const { denials, endsInMs } = await this.deliveries.deny(tx, record, denial, windowId, denialsPerMinute);
-    return { kind: 'denied', denial, limitedForMs: denials > denialsPerMinute ? Math.max(1, endsInMs) : null };
+    return {
+      kind: 'denied',
+      denial,
+      limitedForMs: denials > denialsPerMinute ? Math.max(1, endsInMs) : null,
+    };
   }
 }
 

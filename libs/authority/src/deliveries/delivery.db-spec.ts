@@ -213,9 +213,9 @@ describe('a delivery', () => {
   it('is denied once cancellation is requested, even with the version after it', async () => {
     const held = await world().held('starting');
     await world().runs.cancel(OPERATOR, PROJECT, held.fence.runId, { mutationId: randomUUID() });
-    expect(
-      await deniedAs(held, () => world().authorize(held, { expectedLeaseVersion: 2 })),
-    ).toMatchObject({ denial: 'stop_requested' });
+    expect(await deniedAs(held, () => world().authorize(held, { expectedLeaseVersion: 2 }))).toMatchObject({
+      denial: 'stop_requested',
+    });
     const { leaseVersion } = await world().leases.renew(held.worker, renewal(held));
     expect(
       await deniedAs(held, () => world().authorize(held, { expectedLeaseVersion: leaseVersion })),
@@ -235,7 +235,9 @@ describe('a delivery', () => {
     const held = await world().held('starting');
     const { workerId } = held.worker;
     await world().workers.put(OPERATOR, workerId, { status: 'active', projects: ['another'], labels: {} });
-    expect(await deniedAs(held, () => world().authorize(held))).toMatchObject({ denial: 'project_not_allowed' });
+    expect(await deniedAs(held, () => world().authorize(held))).toMatchObject({
+      denial: 'project_not_allowed',
+    });
     await world().workers.put(OPERATOR, workerId, { status: 'revoked', projects: [PROJECT], labels: {} });
     expect(await deniedAs(held, () => world().authorize(held))).toMatchObject({ denial: 'worker_revoked' });
   });
@@ -389,7 +391,7 @@ describe.each([
     const held = await world().held('starting');
     expect(await overtaken(held, () => overtake(held))).toBe('worker_secret_delivery_fenced');
     expect(await recordsOf(held.worker.workerId)).toMatchObject([{ decision: 'denied' }]);
-    expect((await world().leaseOf(held))['authorisations']).toBe(0);
+    expect((await world().leaseOf(held)).authorisations).toBe(0);
   });
 
   it('is granted once when the same request arrives twice at the same moment', async () => {
@@ -401,7 +403,9 @@ describe.each([
     ]);
     expect(codes.filter((code) => code === 'no refusal')).toHaveLength(1);
     expect(await world().leaseOf(held)).toMatchObject({ authorisations: 1 });
-    const granted = (await recordsOf(held.worker.workerId)).filter(({ decision }) => decision === 'authorised');
+    const granted = (await recordsOf(held.worker.workerId)).filter(
+      ({ decision }) => decision === 'authorised',
+    );
     expect(granted).toHaveLength(1);
   });
 });

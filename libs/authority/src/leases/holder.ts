@@ -36,11 +36,15 @@ export interface Claimant {
 export type Standing = 'holder' | 'former_holder' | 'past' | 'stranger';
 
 /** Where the caller stands to the lease. Whether the lease has expired is another question. */
-export function standing(key: WorkerSessionKey, fence: LeaseFence, lease: Lease, claimant: Claimant): Standing {
+export function standing(
+  key: WorkerSessionKey,
+  fence: LeaseFence,
+  lease: Lease,
+  claimant: Claimant,
+): Standing {
   const { claim } = claimant;
   if (
-    !claim ||
-    claim.attemptId !== fence.attemptId ||
+    claim?.attemptId !== fence.attemptId ||
     claim.workerId !== key.workerId ||
     claim.leaseGeneration !== fence.leaseGeneration ||
     !sameToken(claim.tokenDigest, fence.leaseToken)

@@ -24,7 +24,9 @@ const ask = (worker: TestWorker, offerId: string = randomUUID(), leaseToken = ne
 
 /** Nothing is queued, and nobody holds anything. */
 afterEach(async () => {
-  await database().query(`UPDATE attempts SET status = 'failed' WHERE status IN ('queued', 'claimed', 'starting')`);
+  await database().query(
+    `UPDATE attempts SET status = 'failed' WHERE status IN ('queued', 'claimed', 'starting')`,
+  );
   await database().query(`UPDATE leases SET state = 'completed' WHERE state = 'leased'`);
 });
 
@@ -38,7 +40,7 @@ describe('a claim', () => {
     expect(deliveryKind).toBe('new_claim');
     expect(lease).toMatchObject({ leaseGeneration: 1, version: 1 });
     expect(lease.expiresAtMs - lease.acquiredAtMs).toBe(7000);
-    expect(executionRevision['contentDigest']).toBe(executionDigest);
+    expect(executionRevision.contentDigest).toBe(executionDigest);
     expect(await world().runOf(held)).toMatchObject({ status: 'dispatching' });
     expect(await world().attemptOf(held)).toMatchObject({ status: 'claimed', claims: 1 });
   });
@@ -47,7 +49,7 @@ describe('a claim', () => {
     const held = await world().held();
     const lease = await world().leaseOf(held);
     expect(Object.values(lease)).not.toContain(held.fence.leaseToken);
-    expect(lease['token_digest']).toMatch(/^[0-9a-f]{64}$/);
+    expect(lease.token_digest).toMatch(/^[0-9a-f]{64}$/);
   });
 
   it('is answered again with the same offer, and changes nothing', async () => {
@@ -57,7 +59,7 @@ describe('a claim', () => {
     const first = await world().leases.claim(worker, request);
     const before = await world().snapshot();
     const second = await world().leases.claim(worker, request);
-    expect(second).toEqual({ ...first, offer: { ...first.offer, deliveryKind: 'lease_recovery' } });
+    expect(second.offer).toEqual(Object.assign({}, first.offer, { deliveryKind: 'lease_recovery' }));
     expect(await world().snapshot()).toEqual(before);
   });
 
@@ -65,7 +67,9 @@ describe('a claim', () => {
     const held = await world().held();
     await world().attempts.startFailure(held.worker, { ...held.fence, reasonCode: 'worker_shutdown' });
     const again = ask(held.worker, held.fence.offerId, held.fence.leaseToken);
-    expect(await refusal(world(), () => world().leases.claim(held.worker, again))).toBe('worker_offer_fenced');
+    expect(await refusal(world(), () => world().leases.claim(held.worker, again))).toBe(
+      'worker_offer_fenced',
+    );
   });
 
   it('is fenced when the offer id is repeated with another token or by another worker', async () => {
@@ -154,8 +158,12 @@ describe('a claim', () => {
     const current = await world().register(old.workerId, world().nextSessionId());
     expect(await refusal(world(), () => world().leases.claim(old, ask(old)))).toBe('worker_session_fenced');
     const wrong = { ...current, generation: 7 };
-    expect(await refusal(world(), () => world().leases.claim(wrong, ask(wrong)))).toBe('worker_session_fenced');
-    await database().query('UPDATE worker_sessions SET expires_at_ms = 1 WHERE worker_id = $1', [old.workerId]);
+    expect(await refusal(world(), () => world().leases.claim(wrong, ask(wrong)))).toBe(
+      'worker_session_fenced',
+    );
+    await database().query('UPDATE worker_sessions SET expires_at_ms = 1 WHERE worker_id = $1', [
+      old.workerId,
+    ]);
     expect(await refusal(world(), () => world().leases.claim(current, ask(current)))).toBe(
       'worker_session_fenced',
     );
@@ -163,7 +171,11 @@ describe('a claim', () => {
 
   it('is refused for a revoked worker and for one that nobody put', async () => {
     const worker = await world().worker();
-    await world().workers.put(OPERATOR, worker.workerId, { status: 'revoked', projects: [PROJECT], labels: {} });
+    await world().workers.put(OPERATOR, worker.workerId, {
+      status: 'revoked',
+      projects: [PROJECT],
+      labels: {},
+    });
     expect(await refusal(world(), () => world().leases.claim(worker, ask(worker)))).toBe(
       'worker_identity_mismatch',
     );
@@ -248,7 +260,11 @@ describe('a renewal', () => {
 
   it('is refused after the worker was revoked', async () => {
     const held = await world().held();
-    await world().workers.put(OPERATOR, held.worker.workerId, { status: 'revoked', projects: [], labels: {} });
+    await world().workers.put(OPERATOR, held.worker.workerId, {
+      status: 'revoked',
+      projects: [],
+      labels: {},
+    });
     expect(await refusal(world(), () => world().leases.renew(held.worker, renewal(held)))).toBe(
       'worker_lease_control_fenced',
     );

@@ -131,7 +131,9 @@ export class LeaseService {
       last = candidates.at(-1);
       if (!last || candidates.length < PAGE) break;
     }
-    return this.idle(matcher.unreadable && verdict.reason === 'no_match' ? 'plans_unavailable' : verdict.reason);
+    return this.idle(
+      matcher.unreadable && verdict.reason === 'no_match' ? 'plans_unavailable' : verdict.reason,
+    );
   }
 
   /** Claims the first of the matches that nobody else takes at this moment. */

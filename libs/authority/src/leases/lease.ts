@@ -11,8 +11,7 @@ export function stopReason(run: Run): StopReason | null {
 }
 
 export type Renewal =
-  | { readonly kind: 'renew'; readonly stop: StopReason | null }
-  | { readonly kind: 'terminal' };
+  { readonly kind: 'renew'; readonly stop: StopReason | null } | { readonly kind: 'terminal' };
 
 /**
  * Whether the holder's lease lives on. An expired lease is never renewed, and no version that was ever the lease's is

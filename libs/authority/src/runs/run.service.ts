@@ -138,7 +138,11 @@ export class RunService {
     return execution;
   }
 
-  private async view(tx: Tx, projectId: string, runId: string): Promise<RunView> {
+  private async view(
+    tx: Tx,
+    projectId: string,
+    runId: string,
+  ): Promise<Omit<RunMutationResponse, 'outcome'>> {
     const run = await this.runs.findView(tx, projectId, runId);
     if (!run) throw new ValiseError('not_found', { subject: 'run' });
     return { ...run, attempts: await this.runs.listAttempts(tx, runId) };

@@ -59,7 +59,7 @@ describe('registering', () => {
     });
     const lease = await world().leaseOf(held);
     expect(lease).toMatchObject({ state: 'leased', version: 2 });
-    expect(Number(lease['expires_at_ms'])).toBeLessThanOrEqual(Number(lease['updated_at_ms']));
+    expect(Number(lease.expires_at_ms)).toBeLessThanOrEqual(Number(lease.updated_at_ms));
   });
 
   it('is fenced for a session id that was replaced or sorts before the newest', async () => {
@@ -83,7 +83,9 @@ describe('registering', () => {
       supportTier: 'tier1',
     });
     const other = registration({ capabilitiesJson, capabilitiesHash: sha256Hex(capabilitiesJson) });
-    expect(await refusal(world(), () => world().sessions.register(worker, other))).toBe('worker_session_fenced');
+    expect(await refusal(world(), () => world().sessions.register(worker, other))).toBe(
+      'worker_session_fenced',
+    );
   });
 
   it('is refused when the hash is not the capabilities’, or the text is not canonical', async () => {
@@ -101,7 +103,11 @@ describe('registering', () => {
 
   it('is refused to a revoked worker and to one that nobody put', async () => {
     const worker = await world().worker();
-    await world().workers.put(OPERATOR, worker.workerId, { status: 'revoked', projects: [PROJECT], labels: {} });
+    await world().workers.put(OPERATOR, worker.workerId, {
+      status: 'revoked',
+      projects: [PROJECT],
+      labels: {},
+    });
     expect(await refusal(world(), () => world().sessions.register(worker, registration()))).toBe(
       'worker_identity_mismatch',
     );
@@ -145,7 +151,9 @@ describe('a heartbeat', () => {
   it('keeps a draining session draining', async () => {
     const worker = await world().worker();
     await world().sessions.transition(worker, leave(worker, 0, 'draining'));
-    expect(await world().sessions.heartbeat(worker, heartbeat(worker, 1))).toMatchObject({ status: 'draining' });
+    expect(await world().sessions.heartbeat(worker, heartbeat(worker, 1))).toMatchObject({
+      status: 'draining',
+    });
   });
 
   it.each([
@@ -183,11 +191,23 @@ describe('a transition', () => {
   it('goes forward only, and a repeat answers the current truth', async () => {
     const worker = await world().worker();
     const draining = leave(worker, 0, 'draining');
-    expect(await world().sessions.transition(worker, draining)).toMatchObject({ status: 'draining', version: 1 });
-    expect(await world().sessions.transition(worker, draining)).toMatchObject({ status: 'draining', version: 1 });
+    expect(await world().sessions.transition(worker, draining)).toMatchObject({
+      status: 'draining',
+      version: 1,
+    });
+    expect(await world().sessions.transition(worker, draining)).toMatchObject({
+      status: 'draining',
+      version: 1,
+    });
     const offline = leave(worker, 1, 'offline');
-    expect(await world().sessions.transition(worker, offline)).toMatchObject({ status: 'offline', version: 2 });
-    expect(await world().sessions.transition(worker, draining)).toMatchObject({ status: 'offline', version: 2 });
+    expect(await world().sessions.transition(worker, offline)).toMatchObject({
+      status: 'offline',
+      version: 2,
+    });
+    expect(await world().sessions.transition(worker, draining)).toMatchObject({
+      status: 'offline',
+      version: 2,
+    });
   });
 
   it.each([

@@ -1,9 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type {
-  SessionHeartbeatRequest,
-  SessionRegisterRequest,
-  SessionStatus,
-} from '@valise/contracts/wire';
+import type { SessionHeartbeatRequest, SessionRegisterRequest, SessionStatus } from '@valise/contracts/wire';
 import type { Tx } from '../database/transaction-runner.js';
 import type { Session, WorkerSessionKey } from './session.js';
 
@@ -54,7 +50,12 @@ export class SessionRepository {
       `session_id = $2, generation = generation + 1, version = 0, status = 'online',
        expires_at_ms = clock_ms() + $3, lease_duration_ms = $3, available_slots = $4, leases_at_report = 0,
        max_concurrent_runs = $5, capabilities_json = $6, capabilities_hash = $7, registered_at_ms = clock_ms()`,
-      [...reported(key, request), request.maxConcurrentRuns, request.capabilitiesJson, request.capabilitiesHash],
+      [
+        ...reported(key, request),
+        request.maxConcurrentRuns,
+        request.capabilitiesJson,
+        request.capabilitiesHash,
+      ],
     );
   }
 

@@ -5,10 +5,7 @@ import type { Tx } from '../database/transaction-runner.js';
 @Injectable()
 export class SweeperRepository {
   /** Takes up to `limit` counts of denials that were not recorded one by one, and sets them to nothing. */
-  async takeUnrecordedDenials(
-    tx: Tx,
-    limit: number,
-  ): Promise<{ workerId: string; denials: number }[]> {
+  async takeUnrecordedDenials(tx: Tx, limit: number): Promise<{ workerId: string; denials: number }[]> {
     const rows = await tx.query<{ worker_id: string; unrecorded: number }>(
       `WITH counted AS MATERIALIZED (
          SELECT worker_id, unrecorded FROM denial_windows

@@ -111,7 +111,10 @@ export class SweeperService {
   }
 
   private async countDenials(tx: Tx): Promise<void> {
-    for (const { workerId, denials } of await this.sweeper.takeUnrecordedDenials(tx, this.settings.sweepBatch)) {
+    for (const { workerId, denials } of await this.sweeper.takeUnrecordedDenials(
+      tx,
+      this.settings.sweepBatch,
+    )) {
       await this.record(tx, 'count_denials', null, workerId, { denials });
     }
   }

@@ -7,7 +7,7 @@ import {
   type TaskDefinition,
 } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
-import type { PublishTaskRequest, TaskView } from '@valise/contracts/wire';
+import type { PublishTaskRequest, PublishTaskResponse } from '@valise/contracts/wire';
 
 /** A task's current revision, or any other of its revisions. */
 export interface Task {
@@ -69,7 +69,7 @@ export function assertNext(head: Task | null, expectedRevision: number | null): 
   }
 }
 
-export function taskView(task: Task): TaskView {
+export function taskView(task: Task): Omit<PublishTaskResponse, 'outcome'> {
   const { projectId, taskId, revision, contentDigest, executionDigest, createdAtMs, updatedAtMs } = task;
   return {
     projectId,

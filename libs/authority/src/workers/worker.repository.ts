@@ -18,7 +18,9 @@ const WORKER = 'worker_id, status, projects, labels, created_at_ms, updated_at_m
 @Injectable()
 export class WorkerRepository {
   async find(tx: Tx, workerId: string): Promise<Worker | null> {
-    return workerOf(await tx.query<WorkerRow>(`SELECT ${WORKER} FROM workers WHERE worker_id = $1`, [workerId]));
+    return workerOf(
+      await tx.query<WorkerRow>(`SELECT ${WORKER} FROM workers WHERE worker_id = $1`, [workerId]),
+    );
   }
 
   /** Locks the worker, so that two operators do not put it at once. */

@@ -52,7 +52,7 @@ export class Foundation1764460800001 implements MigrationInterface {
         RETURN created;
       END $$`);
 
-    // Drops the months that ended before keep_from_ms; the only way records ever leave.
+    // Drops the months that have ended and ended before keep_from_ms; the only way records ever leave.
     await queryRunner.query(`
       CREATE FUNCTION drop_partitions(keep_from_ms bigint) RETURNS integer
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = valise, pg_temp AS $$
@@ -62,12 +62,15 @@ export class Foundation1764460800001 implements MigrationInterface {
       BEGIN
         PERFORM pg_advisory_xact_lock(4960202);
         FOR entry IN
-          SELECT child.relname AS partition_name
-            FROM partitioned_tables
-            JOIN pg_inherits ON inhparent = to_regclass(table_name)
-            JOIN pg_class child ON child.oid = inhrelid
-           WHERE month_start_ms(to_timestamp(right(child.relname, 7) || '_01 UTC', 'YYYY_MM_DD TZH')
-                   + interval '1 month') <= keep_from_ms
+          WITH partitions AS MATERIALIZED (
+            SELECT child.relname AS partition_name
+              FROM partitioned_tables
+              JOIN pg_inherits ON inhparent = to_regclass(table_name)
+              JOIN pg_class child ON child.oid = inhrelid)
+          SELECT partition_name FROM partitions
+           WHERE month_start_ms(to_timestamp(right(partition_name, 7) || '_01 +00', 'YYYY_MM_DD TZH')
+                   + interval '1 month') <= LEAST(keep_from_ms, clock_ms())
+           ORDER BY partition_name
         LOOP
           EXECUTE format('DROP TABLE %I', entry.partition_name);
           dropped := dropped + 1;

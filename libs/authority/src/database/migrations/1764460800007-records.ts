@@ -19,9 +19,7 @@ export class Records1764460800007 implements MigrationInterface {
         facts jsonb NOT NULL,
         CONSTRAINT pk_audit_events PRIMARY KEY (event_id, occurred_at_ms)
       ) PARTITION BY RANGE (occurred_at_ms)`);
-    await queryRunner.query(
-      'CREATE INDEX ix_audit_events_order ON audit_events (transaction_id, event_id)',
-    );
+    await queryRunner.query('CREATE INDEX ix_audit_events_order ON audit_events (transaction_id, event_id)');
 
     await queryRunner.query(`
       CREATE TABLE late_reports (

@@ -1,3 +1,4 @@
+import type { MigrationInterface } from 'typeorm';
 import { Foundation1764460800001 } from './1764460800001-foundation.js';
 import { Workers1764460800002 } from './1764460800002-workers.js';
 import { Tasks1764460800003 } from './1764460800003-tasks.js';
@@ -8,7 +9,7 @@ import { Records1764460800007 } from './1764460800007-records.js';
 import { Grants1764460800008 } from './1764460800008-grants.js';
 
 /** In the order they run. */
-export const MIGRATIONS = [
+export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
   Foundation1764460800001,
   Workers1764460800002,
   Tasks1764460800003,
@@ -17,4 +18,4 @@ export const MIGRATIONS = [
   Artifacts1764460800006,
   Records1764460800007,
   Grants1764460800008,
-] as const;
+];

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { useDatabase } from '../../../../test/support/postgres.js';
+import {
+  codeOf,
+  completion,
+  OPERATOR,
+  plainSpec,
+  PROJECT,
+  publication,
+  renewal,
+  upload,
+  useWorld,
+  type Held,
+} from '../../../../test/support/postgres-world.js';
+import { SweeperService } from './sweeper.service.js';
+
+const database = useDatabase();
+const world = useWorld(database);
+
+const cancel = (held: Held) =>
+  world().runs.cancel(OPERATOR, PROJECT, held.fence.runId, { mutationId: randomUUID() });
+const expireAndSweep = async (held: Held) => {
+  await world().expireLease(held);
+  return world().sweeper.sweep();
+};
+const pastDeadline = (held: Held) =>
+  database().query('UPDATE runs SET deadline_at_ms = clock_ms() - 5000 WHERE run_id = $1', [
+    held.fence.runId,
+  ]);
+
+afterEach(() => database().query(`UPDATE attempts SET status = 'failed' WHERE status = 'queued'`));
+
+describe('a lease that has expired', () => {
+  it.each<[string, () => Promise<Held>, string]>([
+    ['claimed', () => world().held('claimed'), 'queued'],
+    ['starting without a delivery', () => world().held('starting'), 'queued'],
+    ['starting, its plan without references', () => world().held('starting', { spec: plainSpec() }), 'lost'],
+    ['running', () => world().held('running'), 'lost'],
+  ])('leaves an attempt that was %s', async (_what, make, status) => {
+    const held = await make();
+    await expireAndSweep(held);
+    expect(await world().attemptOf(held)).toMatchObject({ status });
+    expect(await world().runOf(held)).toMatchObject({ status, deadline_at_ms: null });
+    expect(await world().leaseOf(held)).toMatchObject({ state: 'released', version: 2 });
+    const [event] = await database().query(
+      `SELECT facts FROM audit_events WHERE subject_id = $1 AND action = 'expire_lease'`,
+      [held.fence.runId],
+    );
+    expect(event).toEqual({ facts: { attemptId: held.fence.attemptId, status } });
+  });
+
+  it('is lost once secrets may have arrived, and waits while they may be on their way', async () => {
+    const held = await world().held('starting');
+    await world().authorize(held);
+    expect(await expireAndSweep(held)).toMatchObject({ waiting: 1, ended: 0 });
+    expect(await world().attemptOf(held)).toMatchObject({ status: 'starting' });
+    await database().query('UPDATE leases SET open_since_ms = open_since_ms - 5000 WHERE attempt_id = $1', [
+      held.fence.attemptId,
+    ]);
+    expect(await world().sweeper.sweep()).toMatchObject({ waiting: 0, ended: 1 });
+    expect(await world().attemptOf(held)).toMatchObject({ status: 'lost' });
+  });
+
+  it('requeues an attempt whose only delivery failed in custody', async () => {
+    const held = await world().held('starting');
+    await world().deliveries.settle(await world().authorize(held), 'custody_failed');
+    await expireAndSweep(held);
+    expect(await world().attemptOf(held)).toMatchObject({ status: 'queued' });
+  });
+
+  it('ends what would be requeued where a cancellation or a stop was requested', async () => {
+    const cancelled = await world().held();
+    await cancel(cancelled);
+    await expireAndSweep(cancelled);
+    expect(await world().runOf(cancelled)).toMatchObject({ status: 'cancelled' });
+    const late = await world().held('starting');
+    await pastDeadline(late);
+    await world().sweeper.sweep();
+    await expireAndSweep(late);
+    expect(await world().runOf(late)).toMatchObject({ status: 'timed_out' });
+  });
+
+  it('fails an attempt that was claimed five times', async () => {
+    const runId = await world().queuedRun();
+    const worker = await world().worker();
+    for (let claims = 0; claims < 5; claims += 1) await expireAndSweep(await world().claim(worker));
+    expect(await world().runs.get(PROJECT, runId)).toMatchObject({
+      status: 'failed',
+      attempts: [{ status: 'failed', reasonCode: 'worker_unavailable' }],
+    });
+  });
+
+  it('is left alone while it lives, and after it was completed', async () => {
+    const held = await world().held('running');
+    expect(await world().sweeper.sweep()).toMatchObject({ requeued: 0, ended: 0 });
+    await world().attempts.complete(held.worker, completion(held));
+    const before = await world().leaseOf(held);
+    await expireAndSweep(held);
+    expect((await world().leaseOf(held)).version).toBe(before.version);
+  });
+
+  it('is swept once by several sweepers', async () => {
+    const held = await world().held('running');
+    await world().expireLease(held);
+    const reports = await Promise.all(Array.from({ length: 4 }, () => world().sweeper.sweep()));
+    expect(reports.reduce((sum, { ended }) => sum + ended, 0)).toBe(1);
+    expect(await world().leaseOf(held)).toMatchObject({ version: 2 });
+  });
+});
+
+describe('a deadline', () => {
+  it('that passed with its grace asks the process to stop, once', async () => {
+    const held = await world().held('running', { spec: plainSpec({ timeoutMs: 60_000 }) });
+    expect(await world().sweeper.sweep()).toMatchObject({ stopsRequested: 0 });
+    await pastDeadline(held);
+    expect(await world().sweeper.sweep()).toMatchObject({ stopsRequested: 1 });
+    expect(await world().sweeper.sweep()).toMatchObject({ stopsRequested: 0 });
+    expect(await world().leaseOf(held)).toMatchObject({ version: 2 });
+    expect(await world().leases.renew(held.worker, renewal(held))).toMatchObject({
+      status: 'stop_requested',
+      stop: { reason: 'timeout' },
+    });
+  });
+
+  it('does not reach into the next claim', async () => {
+    const held = await world().held('starting', { spec: plainSpec({ timeoutMs: 60_000 }) });
+    await world().attempts.startFailure(held.worker, { ...held.fence, reasonCode: 'worker_shutdown' });
+    expect(await world().runOf(held)).toMatchObject({ deadline_at_ms: null });
+  });
+
+  it('leaves a cancellation its precedence', async () => {
+    const held = await world().held('running', { spec: plainSpec({ timeoutMs: 60_000 }) });
+    await cancel(held);
+    await pastDeadline(held);
+    await world().sweeper.sweep();
+    expect(await world().leases.renew(held.worker, renewal(held))).toMatchObject({
+      stop: { reason: 'user' },
+    });
+  });
+});
+
+describe('the sweeper', () => {
+  it('ends sessions that gave no sign of life, and leaves their leases alone', async () => {
+    const held = await world().held('running');
+    await database().query('UPDATE worker_sessions SET expires_at_ms = 1 WHERE worker_id = $1', [
+      held.worker.workerId,
+    ]);
+    expect(await world().sweeper.sweep()).toMatchObject({ sessionsEnded: 1 });
+    expect(await world().leases.renew(held.worker, renewal(held))).toMatchObject({ status: 'renewed' });
+  });
+
+  it('removes uploads that never became an artefact, and keeps those that did', async () => {
+    const held = await world().held('running');
+    const bytes = Buffer.from('log');
+    const broken = world().artifacts.store(held.worker, upload(held, 5), pieces(bytes));
+    expect(await codeOf(broken)).toBe('invalid_worker_request');
+    await world().artifacts.store(held.worker, upload(held, 3), pieces(bytes));
+    await database().query('UPDATE artifact_uploads SET started_at_ms = 1');
+    expect(await world().sweeper.sweep()).toMatchObject({ uploadsRemoved: 1 });
+    expect(await world().sweeper.sweep()).toMatchObject({ uploadsRemoved: 0 });
+    const [chunks] = await database().query('SELECT count(*)::int AS chunks FROM artifact_chunks');
+    expect(chunks).toEqual({ chunks: 1 });
+  });
+
+  it('creates the months ahead that are missing', async () => {
+    const months = () =>
+      database().query<{ month: string }>(
+        `SELECT inhrelid::regclass::text AS month FROM pg_inherits WHERE inhparent = 'late_reports'::regclass
+          ORDER BY 1`,
+      );
+    const before = await months();
+    await database().query(`DROP TABLE ${before.at(-1)?.month ?? ''}`);
+    const started = await world().connect('valise_sweeper', 1);
+    await started.get(SweeperService).sweep();
+    await started.close();
+    expect(await months()).toEqual(before);
+  });
+
+  it('finds nothing to do in a world without anything overdue', async () => {
+    await world().tasks.publish(OPERATOR, PROJECT, `task-${randomUUID()}`, publication());
+    expect(await world().sweeper.sweep()).toEqual({
+      requeued: 0,
+      ended: 0,
+      waiting: 0,
+      stopsRequested: 0,
+      sessionsEnded: 0,
+      uploadsRemoved: 0,
+    });
+  });
+});
+
+async function* pieces(...parts: Buffer[]): AsyncGenerator<Buffer> {
+  for (const part of parts) yield await Promise.resolve(part);
+}
