@@ -1,4 +1,5 @@
 import * as documents from '@valise/contracts/documents';
+import { BODY_KINDS } from './body-kinds.js';
 import { deliveryBody, deliveryRequest, deliveryResponse, writtenResponse } from './delivery-kinds.js';
 
 /** What a vector's kind does with its decoded input. */
@@ -14,6 +15,8 @@ const createTask = ({ command, createdAtMs }: Created<documents.PutTaskCommand>)
 
 /** Every kind of wire.md §9; a kind that is not here is a failure. */
 export const KINDS: Readonly<Record<string, Kind | undefined>> = {
+  ...BODY_KINDS,
+
   'secretRef.create': documents.createSecretReference,
   'secretRef.parse': (input: unknown) => {
     const { projectId, name, version } = documents.parseSecretReference(input);

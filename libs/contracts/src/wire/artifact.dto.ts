@@ -1,4 +1,4 @@
-import { Digest, Flag, Identifier, Integer, LOG_ARTIFACT_ID, OneOf, Text } from './fields.js';
+import { Digest, Flag, Integer, LOG_ARTIFACT_ID, OneOf, Text } from './fields.js';
 import { LeaseFence } from './lease.dto.js';
 
 export const ARTIFACT_UPLOAD_SCHEMA = 'qinglong/remote-worker-artifact-upload@v1';
@@ -33,7 +33,7 @@ export class ArtifactUploadResponse {
 }
 
 export class ArtifactReceipt {
-  @Identifier()
+  @Text({ min: 35, max: 35, pattern: LOG_ARTIFACT_ID })
   logArtifactId: string;
 
   @Integer(0, MAX_ARTIFACT_BYTES)

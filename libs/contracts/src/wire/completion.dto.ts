@@ -12,6 +12,7 @@ import {
   Text,
   TimeMs,
 } from './fields.js';
+import { Rule } from './rules.js';
 import { LeaseFence } from './lease.dto.js';
 
 export const COMPLETION_SCHEMA = 'qinglong/remote-worker-completion@v1';
@@ -19,6 +20,16 @@ export const COMPLETION_SCHEMA = 'qinglong/remote-worker-completion@v1';
 export const COMPLETION_OUTCOMES = ['succeeded', 'failed', 'cancelled', 'timed_out'] as const;
 export type CompletionOutcome = (typeof COMPLETION_OUTCOMES)[number];
 
+@Rule<CompletionResult>({
+  says: '`finishedAtMs` is not before `startedAtMs`, even where the worker’s clock was set back.',
+  check: ({ startedAtMs, finishedAtMs }) =>
+    finishedAtMs < startedAtMs ? { field: 'finishedAtMs', rule: 'order' } : null,
+})
+@Rule<CompletionResult>({
+  says: 'Outcome `succeeded` means `exitCode` 0.',
+  check: ({ outcome, exitCode }) =>
+    outcome === 'succeeded' && exitCode !== 0 ? { field: 'exitCode', rule: 'zero' } : null,
+})
 export class CompletionResult {
   @OneOf(COMPLETION_OUTCOMES)
   outcome: CompletionOutcome;
@@ -35,6 +46,13 @@ export class CompletionResult {
   exitCode: number | null;
 }
 
+@Rule<CompletionRequest>({
+  says: '`signal` is present only with reasonCode `killed_by_signal`.',
+  check: ({ signal, reasonCode }) =>
+    signal !== undefined && reasonCode !== 'killed_by_signal'
+      ? { field: 'signal', rule: 'not_allowed' }
+      : null,
+})
 export class CompletionRequest extends LeaseFence {
   @OneOf([COMPLETION_SCHEMA])
   schema: typeof COMPLETION_SCHEMA;
@@ -55,7 +73,7 @@ export class CompletionRequest extends LeaseFence {
   @OneOf(REASON_CODES)
   reasonCode?: ReasonCode;
 
-  /** Name of the signal that ended the process, with reasonCode `killed_by_signal`. */
+  /** Name of the signal that ended the process. */
   @Optional()
   @Text({ max: 16, pattern: /^SIG[A-Z0-9+]+$/ })
   signal?: string;

@@ -40,26 +40,45 @@ export function isOptional(type: new () => object, key: string): boolean {
   return Reflect.hasMetadata(OPTIONAL, type.prototype as object, key);
 }
 
+interface TextLimits {
+  readonly min?: number;
+  readonly max: number;
+  readonly pattern?: RegExp;
+  readonly anyCharacter?: boolean;
+}
+
 /** Well-formed text of `min`…`max` UTF-8 bytes, without control characters unless `anyCharacter`. */
-export function Text(limits: {
-  min?: number;
-  max: number;
-  pattern?: RegExp;
-  anyCharacter?: boolean;
-}): PropertyDecorator {
-  const { min = 1, max, pattern, anyCharacter = false } = limits;
-  return field({
-    schema: { type: 'string', minLength: min, maxLength: max, ...(pattern && { pattern: pattern.source }) },
-    check: (value) => {
-      if (typeof value !== 'string') return { rule: 'string' };
-      if (!value.isWellFormed()) return { rule: 'well_formed' };
-      const actual = utf8Bytes(value);
-      if (actual < min) return { rule: 'min_bytes', limit: min, actual };
-      if (actual > max) return { rule: 'max_bytes', limit: max, actual };
-      if (!anyCharacter && CONTROL_CHARACTERS.test(value)) return { rule: 'control_character' };
-      return pattern && !pattern.test(value) ? { rule: 'pattern' } : null;
-    },
-  });
+export function Text(limits: TextLimits): PropertyDecorator {
+  return field({ schema: textSchema(limits), check: (value) => checkText(value, limits) });
+}
+
+/**
+ * JSON Schema counts characters where the wire counts bytes: its bounds are true but wider, the description is exact.
+ */
+function textSchema({ min = 1, max, pattern, anyCharacter = false }: TextLimits): FieldSchema {
+  const size = min === max ? `${max}` : `${min} to ${max}`;
+  const characters = anyCharacter ? '' : ', without control characters';
+  return {
+    type: 'string',
+    description: `${size} bytes of well-formed UTF-8${characters}.`,
+    minLength: pattern ? min : Math.min(min, 1),
+    maxLength: max,
+    ...(pattern && { pattern: pattern.source }),
+    ...(!pattern && !anyCharacter && { pattern: '^[^\\u0000-\\u001f\\u007f]*$' }),
+  };
+}
+
+function checkText(
+  value: unknown,
+  { min = 1, max, pattern, anyCharacter = false }: TextLimits,
+): Facts | null {
+  if (typeof value !== 'string') return { rule: 'string' };
+  if (!value.isWellFormed()) return { rule: 'well_formed' };
+  const actual = utf8Bytes(value);
+  if (actual < min) return { rule: 'min_bytes', limit: min, actual };
+  if (actual > max) return { rule: 'max_bytes', limit: max, actual };
+  if (!anyCharacter && CONTROL_CHARACTERS.test(value)) return { rule: 'control_character' };
+  return pattern && !pattern.test(value) ? { rule: 'pattern' } : null;
 }
 
 /** wire.md "Identifier": 1–128 bytes, well-formed, no control characters. */
@@ -155,32 +174,20 @@ function nested(rule: FieldRule): PropertyDecorator {
   };
 }
 
-/** A list of distinct texts, each matching `pattern` where one is given. */
-export function Texts(limits: {
-  max: number;
-  maxItems: number;
-  minItems?: number;
-  pattern?: RegExp;
-}): PropertyDecorator {
-  const { max, maxItems, minItems = 0, pattern } = limits;
+/** A list of distinct texts, each of 1…`max` UTF-8 bytes and matching `pattern` where one is given. */
+export function Texts(
+  limits: TextLimits & { readonly maxItems: number; readonly minItems?: number },
+): PropertyDecorator {
+  const { maxItems, minItems = 0 } = limits;
   return field({
-    schema: {
-      type: 'array',
-      minItems,
-      maxItems,
-      uniqueItems: true,
-      items: { type: 'string', minLength: 1, maxLength: max, ...(pattern && { pattern: pattern.source }) },
-    },
+    schema: { type: 'array', minItems, maxItems, uniqueItems: true, items: textSchema(limits) },
     check: (value) => {
       if (!Array.isArray(value)) return { rule: 'array' };
       if (value.length < minItems) return { rule: 'min_items', limit: minItems, actual: value.length };
       if (value.length > maxItems) return { rule: 'max_items', limit: maxItems, actual: value.length };
       for (const [index, text] of value.entries()) {
-        if (typeof text !== 'string' || text === '' || !text.isWellFormed()) return { rule: 'string', index };
-        const actual = utf8Bytes(text);
-        if (actual > max) return { rule: 'max_bytes', limit: max, actual, index };
-        if (CONTROL_CHARACTERS.test(text) || (pattern && !pattern.test(text)))
-          return { rule: 'pattern', index };
+        const broken = checkText(text, limits);
+        if (broken) return { ...broken, index };
       }
       return new Set(value).size === value.length ? null : { rule: 'unique' };
     },

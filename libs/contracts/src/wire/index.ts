@@ -15,6 +15,7 @@ export * from './lease.dto.js';
 export * from './management-path.dto.js';
 export * from './management.dto.js';
 export * from './offer.dto.js';
+export { rulesOf, type BodyRule } from './rules.js';
 export { fieldsOf, readBody, type DtoField } from './read.js';
 export * from './secret-delivery.dto.js';
 export * from './session.dto.js';

@@ -10,6 +10,7 @@ import {
   UUID_V4,
   Version,
 } from './fields.js';
+import { Present } from './rules.js';
 
 export const LEASE_CONTROL_SCHEMA = 'qinglong/remote-worker-lease-control@v1';
 
@@ -53,6 +54,11 @@ export class StopRequest {
   reason: StopReason;
 }
 
+@Present<LeaseControlResponse>(
+  'stop',
+  '`stop` is present exactly with status `stop_requested`.',
+  ({ status }) => status === 'stop_requested',
+)
 export class LeaseControlResponse {
   @OneOf([LEASE_CONTROL_SCHEMA])
   schema: typeof LEASE_CONTROL_SCHEMA;
@@ -66,7 +72,6 @@ export class LeaseControlResponse {
   @TimeMs()
   expiresAtMs: number;
 
-  /** Present with `stop_requested`. */
   @Optional()
   @Nested(() => StopRequest)
   stop?: StopRequest;

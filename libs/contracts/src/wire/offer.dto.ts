@@ -14,6 +14,7 @@ import {
   UUID_V4,
   Version,
 } from './fields.js';
+import { Present } from './rules.js';
 
 export const OFFER_SCHEMA = 'qinglong/remote-execution-offer@v1';
 
@@ -120,6 +121,12 @@ export class Offer {
   placementScore: number;
 }
 
+const isOffered = ({ status }: OfferResponse): boolean => status === 'offered';
+const isIdle = ({ status }: OfferResponse): boolean => status === 'idle';
+
+@Present<OfferResponse>('offer', '`offer` is present exactly with status `offered`.', isOffered)
+@Present<OfferResponse>('reason', '`reason` is present exactly with status `idle`.', isIdle)
+@Present<OfferResponse>('retryAfterMs', '`retryAfterMs` is present exactly with status `idle`.', isIdle)
 export class OfferResponse {
   @OneOf([OFFER_SCHEMA])
   schema: typeof OFFER_SCHEMA;
@@ -127,17 +134,14 @@ export class OfferResponse {
   @OneOf(['offered', 'idle'])
   status: 'offered' | 'idle';
 
-  /** Present with `offered`. */
   @Optional()
   @Nested(() => Offer)
   offer?: Offer;
 
-  /** Present with `idle`. */
   @Optional()
   @OneOf(IDLE_REASONS)
   reason?: IdleReason;
 
-  /** Present with `idle`. */
   @Optional()
   @Integer(0, 600000)
   retryAfterMs?: number;

@@ -1,6 +1,7 @@
 import { getMetadataStorage, validateSync } from 'class-validator';
 import { ValiseError, type Facts, type FailureCode } from '../failure/index.js';
 import { FIELD, isOptional, isRecord, type FieldRule } from './fields.js';
+import { rulesOf } from './rules.js';
 
 type Dto<T extends object = object> = new () => T;
 
@@ -28,7 +29,8 @@ export function fieldsOf(type: Dto): ReadonlyMap<string, DtoField> {
 }
 
 /**
- * Turns parsed JSON into a validated instance: exactly the declared keys, no conversion, no defaults.
+ * Turns parsed JSON into a validated instance: exactly the declared keys, no conversion, no defaults, and every rule of
+ * its classes kept.
  * @throws ValiseError `code`, with the path of the first broken field, the rule and its figures; never a value.
  */
 export function readBody<T extends object>(type: Dto<T>, json: unknown, code: FailureCode): T {
@@ -39,6 +41,8 @@ export function readBody<T extends object>(type: Dto<T>, json: unknown, code: Fa
     validationError: { target: false, value: false },
   });
   if (errors.length > 0) throw new ValiseError(code, firstBreach(type, json, '') ?? { rule: 'invalid' });
+  const broken = firstBrokenRule(type, body, '');
+  if (broken) throw new ValiseError(code, broken);
   return body;
 }
 
@@ -86,6 +90,22 @@ function firstBreach(type: Dto, json: unknown, path: string): Facts | null {
     if (!nested) continue;
     for (const [child, at] of children(record[name], field)) {
       const below = firstBreach(nested(), child, `${at}.`);
+      if (below) return below;
+    }
+  }
+  return null;
+}
+
+function firstBrokenRule<T extends object>(type: Dto<T>, body: T, path: string): Facts | null {
+  for (const { check } of rulesOf(type)) {
+    const broken = check(body);
+    if (broken) return { ...broken, field: `${path}${String(broken.field)}` };
+  }
+  for (const { name, nested } of fieldsOf(type).values()) {
+    const value = (body as Record<string, unknown>)[name];
+    if (!nested || value === undefined) continue;
+    for (const [child, at] of children(value, `${path}${name}`)) {
+      const below = firstBrokenRule(nested(), child as object, `${at}.`);
       if (below) return below;
     }
   }

@@ -1,3 +1,5 @@
+import { parseCapabilities, sha256Hex } from '../documents/index.js';
+import { ValiseError, type Facts } from '../failure/index.js';
 import {
   Flag,
   Generation,
@@ -11,6 +13,7 @@ import {
   UUID_V7,
   WORKER_ID,
 } from './fields.js';
+import { Rule } from './rules.js';
 
 export const SESSION_REGISTER_SCHEMA = 'qinglong/worker-session-register@v1';
 export const SESSION_HEARTBEAT_SCHEMA = 'qinglong/worker-session-heartbeat@v1';
@@ -31,6 +34,15 @@ export class WorkerSessionPath {
   sessionId: string;
 }
 
+@Rule<SessionRegisterRequest>({
+  says: '`capabilitiesJson` is a canonical capabilities document.',
+  check: ({ capabilitiesJson }) => capabilitiesBreach(capabilitiesJson),
+})
+@Rule<SessionRegisterRequest>({
+  says: '`capabilitiesHash` is the SHA-256 of `capabilitiesJson`.',
+  check: ({ capabilitiesJson, capabilitiesHash }) =>
+    sha256Hex(capabilitiesJson) === capabilitiesHash ? null : { field: 'capabilitiesHash', rule: 'digest' },
+})
 export class SessionRegisterRequest {
   @OneOf([SESSION_REGISTER_SCHEMA])
   schema: typeof SESSION_REGISTER_SCHEMA;
@@ -51,6 +63,20 @@ export class SessionRegisterRequest {
   /** How long the session, and each lease claimed in it, lives without a sign of life. */
   @Integer(...LEASE_MS)
   leaseDurationMs: number;
+}
+
+function capabilitiesBreach(json: string): Facts | null {
+  try {
+    parseCapabilities(json);
+    return null;
+  } catch (error) {
+    if (!(error instanceof ValiseError)) throw error;
+    const { field } = error.facts;
+    return {
+      ...error.facts,
+      field: field === undefined ? 'capabilitiesJson' : `capabilitiesJson.${String(field)}`,
+    };
+  }
 }
 
 export class SessionHeartbeatRequest {
