@@ -78,7 +78,8 @@ export class DeliveryRepository {
 
   /**
    * Counts the authorisation on the lease and records it, if the lease still is as it was read and has not expired
-   * once its row is held. Null when it moved.
+   * once its row is held. Null when it moved. The conditions stand on the locked row, not in the UPDATE: there the
+   * planner could walk the index of all held leases, and every delivery would conflict with every other.
    */
   async authorise(
     tx: Tx,
@@ -87,17 +88,18 @@ export class DeliveryRepository {
     maxAuthorisations: number,
   ): Promise<{ decidedAtMs: number; expiresAtMs: number } | null> {
     const [row] = await tx.query<{ decided_at_ms: number; expires_at_ms: number }>(
-      `WITH locked AS MATERIALIZED (SELECT attempt_id FROM leases WHERE attempt_id = $1 FOR UPDATE),
-       decided AS MATERIALIZED (SELECT attempt_id, clock_ms() AS now_ms FROM locked),
+      `WITH locked AS MATERIALIZED (SELECT * FROM leases WHERE attempt_id = $1 FOR UPDATE),
+       observed AS MATERIALIZED (SELECT locked.*, clock_ms() AS now_ms FROM locked),
+       unmoved AS MATERIALIZED (
+         SELECT attempt_id, now_ms FROM observed
+          WHERE state = 'leased' AND version = $3 AND generation = $4 AND token_digest = $5
+            AND expires_at_ms > now_ms AND authorisations = $6 AND authorisations < $7
+            AND open_since_ms IS NOT DISTINCT FROM $8),
        authorised AS (
          UPDATE leases
-            SET authorisations = authorisations + 1, open_record_id = $2, open_since_ms = decided.now_ms
-           FROM decided
-          WHERE leases.attempt_id = decided.attempt_id AND leases.state = 'leased' AND leases.version = $3
-            AND leases.generation = $4 AND leases.token_digest = $5 AND leases.expires_at_ms > decided.now_ms
-            AND leases.authorisations = $6 AND leases.authorisations < $7
-            AND leases.open_since_ms IS NOT DISTINCT FROM $8
-         RETURNING leases.attempt_id, leases.expires_at_ms, decided.now_ms AS decided_at_ms),
+            SET authorisations = leases.authorisations + 1, open_record_id = $2, open_since_ms = unmoved.now_ms
+           FROM unmoved WHERE leases.attempt_id = unmoved.attempt_id
+         RETURNING leases.attempt_id, leases.expires_at_ms, unmoved.now_ms AS decided_at_ms),
        recorded AS (
          INSERT INTO delivery_records (${RECORD_COLUMNS})
          SELECT $2, decided_at_ms, 'authorised', NULL, $9, $10, $11, attempt_id, $4, $12, $13, $14, $15
