@@ -17,16 +17,17 @@ export class CleanUp {
     });
   }
 
-  /** Undoes everything. One failure does not keep the rest from being undone. @returns how many failed */
-  async run(): Promise<number> {
+  /** Undoes everything, and counts. One failure does not keep the rest from being undone. */
+  async run(): Promise<{ readonly undone: number; readonly failures: number }> {
     let failures = 0;
-    for (const action of this.#actions.splice(0).reverse()) {
+    const actions = this.#actions.splice(0).reverse();
+    for (const action of actions) {
       try {
         await action();
       } catch {
         failures += 1;
       }
     }
-    return failures;
+    return { undone: actions.length - failures, failures };
   }
 }

@@ -40,6 +40,9 @@ export class DemoDatabase {
    * @throws Refusal
    */
   static async create(serverUrl: string): Promise<DemoDatabase> {
+    if (!/^postgres(?:ql)?:\/\/[^/]/.test(serverUrl) || !URL.canParse(serverUrl)) {
+      throw new Refusal('--database-url must be postgres://USER:PASSWORD@HOST:PORT/DATABASE.', 2);
+    }
     const server = await connect(serverUrl);
     const database = new DemoDatabase(server, serverUrl, randomBytes(4).toString('hex'));
     try {

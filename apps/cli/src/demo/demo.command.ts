@@ -34,13 +34,13 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     const demo = new Demo(options, input, steps, stop.signal, cleanUp);
     outcome = told(steps, demo, await demo.run());
   } catch (error) {
-    outcome = refused(error, steps);
+    outcome = refused(error);
     if (outcome.sentence !== undefined) console.error(outcome.sentence);
   }
-  const failures = await cleanUp.run();
+  const { undone, failures } = await cleanUp.run();
   if (failures > 0)
     console.error('Not everything could be removed; look in the directory for temporary files.');
-  steps.line(failures === 0 ? 'Everything that was started is stopped, and what it wrote is removed.' : '');
+  else if (undone > 0) steps.line('Everything that was started is stopped, and what it wrote is removed.');
   const [signal] = stoppedBy;
   const exitCode =
     signal !== undefined && options.keep === null ? 128 + constants.signals[signal] : outcome.status;
@@ -99,7 +99,7 @@ function told(steps: Steps, demo: Demo, { run, deliveries, proof }: DemoResult):
   };
 }
 
-function refused(error: unknown, steps: Steps): Outcome {
+function refused(error: unknown): Outcome {
   const nothing = {
     exitCode: null,
     deliveries: [],
@@ -112,8 +112,11 @@ function refused(error: unknown, steps: Steps): Outcome {
   };
   const code = error instanceof Refusal ? error.exitCode : 1;
   const sentence = sentenceOf(error);
-  steps.line('');
-  return { status: code, sentence, json: { outcome: code === 2 ? 'refused' : 'failed', ...nothing } };
+  return {
+    status: code,
+    sentence,
+    json: { outcome: code === 2 ? 'refused' : 'failed', error: sentence, ...nothing },
+  };
 }
 
 /** A foreign message may quote what must not be shown; its kind and place may be. */

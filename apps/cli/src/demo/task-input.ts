@@ -20,8 +20,11 @@ export interface SecretOption {
   readonly file: string;
 }
 
-/** The worker sets these itself; a task that brings one would be refused only when it starts. */
-const SET_BY_THE_WORKER = new Set(['PATH', 'HOME', 'LANG']);
+/**
+ * The worker sets these itself (and PATH, which the name policy refuses); a task that brings one would be refused only
+ * when it starts.
+ */
+const SET_BY_THE_WORKER = new Set(['HOME', 'LANG']);
 const MAX_SECRETS = 64;
 const MAX_SECRET_BYTES = 16 * 1024;
 const MAX_ENVIRONMENT_BYTES = 64 * 1024;
@@ -40,7 +43,7 @@ export function readTaskInput(envFile: string | null, options: readonly SecretOp
     ...report,
     problems: [
       ...report.problems,
-      ...taken.map(({ place }) => ({ place, rule: 'the worker sets this name itself (PATH, HOME, LANG)' })),
+      ...taken.map(({ place }) => ({ place, rule: 'the worker sets HOME and LANG itself' })),
     ],
   });
   const secrets = envFile === null && options.length === 0 ? SAMPLE_SECRETS : options.map(readSecret);

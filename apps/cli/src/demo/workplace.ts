@@ -1,4 +1,13 @@
-import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { errnoOf, Refusal } from '../refusal.js';
@@ -58,7 +67,8 @@ export function makeWorkplace(keep: string | null): Workplace {
 
 function keptDirectory(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    // Not recursive: where nothing can be made (/proc), Node's recursive mkdir never ends.
+    if (!existsSync(path)) mkdirSync(path, { mode: 0o700 });
     if (readdirSync(path).length > 0) {
       throw new Refusal(`--keep needs a new or an empty directory, and ${path} has something in it.`, 2);
     }
