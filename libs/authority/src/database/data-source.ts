@@ -37,11 +37,18 @@ export function connectionOptions(
     logging: false,
     // Times are milliseconds and fit a number.
     parseInt8: true,
-    extra: { options: serverOptions(server), keepAlive: true },
+    extra: {
+      options: serverOptions(server),
+      keepAlive: true,
+      // For a server that does not even say that its own limit has passed.
+      query_timeout: settings.statementTimeoutMs + SILENCE_MS,
+    },
     // The pool drops the broken client by itself; the driver's message may quote the server and goes nowhere.
     poolErrorHandler: () => undefined,
   };
 }
+
+const SILENCE_MS = 1000;
 
 /** The `options` start-up parameter of the protocol. */
 export function serverOptions(settings: Readonly<Record<string, string | number>>): string {

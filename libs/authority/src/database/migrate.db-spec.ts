@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import { migrate, revertMigrations } from './migrate.js';
 import { MIGRATIONS } from './migrations/index.js';
@@ -60,5 +61,22 @@ describe('the migrations', () => {
        WHERE schemaname = 'valise' AND indexname !~ '^(pk|uq|ix)_' AND tablename !~ '_[0-9]{4}_[0-9]{2}$'
          AND tablename <> 'schema_migrations'`);
     expect(rows).toEqual([]);
+  });
+
+  it('need no superuser: an owner of the database that may create roles will do', async () => {
+    const plain = `plain_${randomBytes(4).toString('hex')}`;
+    await database().query(`CREATE ROLE ${plain} LOGIN CREATEROLE PASSWORD 'plain'`);
+    await database()
+      .query(`GRANT valise_migration, valise_ingress, valise_operator, valise_sweeper, valise_retention
+      TO ${plain} WITH ADMIN OPTION`);
+    await database().query(`CREATE DATABASE ${plain} OWNER ${plain}`);
+    const url = new URL(database().adminUrl);
+    Object.assign(url, { username: plain, password: 'plain', pathname: `/${plain}` });
+    try {
+      expect(await migrate(url.href)).toHaveLength(MIGRATIONS.length);
+    } finally {
+      await database().query(`DROP DATABASE ${plain} WITH (FORCE)`);
+      await database().query(`DROP ROLE ${plain}`);
+    }
   });
 });

@@ -195,9 +195,15 @@ describe('a transaction', () => {
     expect(inspect(fault, { depth: 9, showHidden: true })).not.toMatch(/hunter2|424242|Key \(/);
   });
 
-  it('is unavailable when there is no database', async () => {
-    const pool = { url: 'postgresql://nobody@127.0.0.1:9/none', applicationName: 'none', poolSize: 1 };
-    const nowhere = new DataSource(connectionOptions(pool, DEFAULT_SETTINGS));
-    await expect(nowhere.initialize()).rejects.toThrow();
-  });
+  it('does not wait for a server that has fallen silent, and leaves its connection', async () => {
+    let silent = 0;
+    const outcome = runner.run(COMMITTED, async (tx) => {
+      silent = await backendOf(tx);
+      // A statement without a limit of its own, as if the network had swallowed the answer.
+      await tx.query('SET LOCAL statement_timeout = 0');
+      await tx.query('SELECT pg_sleep(30)');
+    });
+    await expect(outcome).rejects.toMatchObject({ facts: { outcome: 'none', sqlState: 'none' } });
+    expect(await runner.run(COMMITTED, backendOf)).not.toBe(silent);
+  }, 20_000);
 });

@@ -169,11 +169,11 @@ async function rollback(queryRunner: QueryRunner): Promise<boolean> {
   }
 }
 
-/** Closes the client, so that the pool does not hand it on. */
+/** Closes the client, so that the pool does not hand it on. Nobody waits: the other side may never answer. */
 async function abandon(queryRunner: QueryRunner): Promise<void> {
   try {
     const client = (await queryRunner.connect()) as { end(): Promise<void> };
-    await client.end();
+    client.end().catch(() => undefined);
   } catch {
     // It is closed already, or never was open.
   }
