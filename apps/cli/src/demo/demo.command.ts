@@ -34,7 +34,8 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     const demo = new Demo(options, input, steps, stop.signal, cleanUp);
     outcome = told(steps, demo, await demo.run());
   } catch (error) {
-    outcome = refused(error);
+    // Whatever broke off after a signal broke off because of it.
+    outcome = refused(stop.signal.aborted ? stop.signal.reason : error);
     if (outcome.sentence !== undefined) console.error(outcome.sentence);
   }
   const { undone, failures } = await cleanUp.run();

@@ -56,6 +56,13 @@ export function signal(target: ProcessId, name: NodeJS.Signals): void {
   }
 }
 
+/** Ends a process and everything below it at once. It is stopped first, so that it starts nothing meanwhile. */
+export function endTree(root: ProcessId): void {
+  signal(root, 'SIGSTOP');
+  for (const below of descendantsOf(root.pid)) signal(below, 'SIGKILL');
+  signal(root, 'SIGKILL');
+}
+
 /** `/proc/PID/stat`: the name in parentheses may hold anything, so fields count from the last parenthesis. */
 function statOf(pid: number): ProcessStat | null {
   let text: string;

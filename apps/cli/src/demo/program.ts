@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Refusal } from '../refusal.js';
+import { endTree, identify } from './process-tree.js';
 
 /** One line of a program's log. */
 export type LogLine = Readonly<Record<string, unknown>>;
@@ -18,7 +19,7 @@ export interface ProgramOptions {
   readonly logFile: string;
 }
 
-const STOP_DEADLINE_MS = 10_000;
+const STOP_GRACE_MS = 2000;
 
 /** A Node program of ours in a process of its own, watched through the JSON lines it logs. */
 export class Program {
@@ -106,10 +107,16 @@ export class Program {
     if ((await this.#ended) !== 0) throw new Refusal(`${this.name} failed${this.#lastWords()}.`);
   }
 
-  /** Asks the program to end and waits until it has; after ten seconds it is ended without being asked. */
+  /**
+   * Asks the program to end, and waits until it has. A worker lets its task finish first, which may be never: after two
+   * seconds the program and everything below it is ended without being asked.
+   */
   async stop(): Promise<void> {
     this.child.kill('SIGTERM');
-    const force = setTimeout(() => this.child.kill('SIGKILL'), STOP_DEADLINE_MS);
+    const force = setTimeout(() => {
+      const found = identify(this.pid);
+      if (found) endTree(found);
+    }, STOP_GRACE_MS);
     await this.#ended;
     clearTimeout(force);
   }

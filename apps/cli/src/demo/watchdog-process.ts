@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DatabaseTraces } from './database.js';
-import { descendantsOf, isAlive, signal, type ProcessId } from './process-tree.js';
+import { endTree, isAlive, signal, type ProcessId } from './process-tree.js';
 import type { WatchdogOrder } from './watchdog.js';
 
 const LOOK_EVERY_MS = 250;
@@ -53,12 +53,8 @@ setInterval(() => {
 /** Ends every process, newest first; then removes data, keys and database. */
 async function clearUp(): Promise<void> {
   for (const { process: target, by } of processes.reverse()) {
-    if (by === 'SIGKILL') {
-      // Stopped first, so that it starts nothing while we look what is below it.
-      signal(target, 'SIGSTOP');
-      for (const below of descendantsOf(target.pid)) signal(below, 'SIGKILL');
-    }
-    signal(target, by);
+    if (by === 'SIGKILL') endTree(target);
+    else signal(target, by);
   }
   const deadline = Date.now() + END_DEADLINE_MS;
   while (processes.some((each) => isAlive(each.process)) && Date.now() < deadline) await delay(20);
