@@ -28,7 +28,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['apps/*/src/config/**/*.ts', 'apps/cli/src/**/*.ts', 'test/**/*.ts'],
+    files: ['apps/*/src/config/**/*.ts', 'apps/cli/src/**/*.ts', 'libs/*/spec/**/*.ts', 'test/**/*.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
   { files: ['apps/cli/src/**/*.ts'], rules: { 'no-console': 'off' } },

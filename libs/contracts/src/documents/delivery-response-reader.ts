@@ -31,7 +31,7 @@ const KEYS = [
  * Opens a delivery response that answers exactly what was asked: run, attempt, offer, digest and both complete ordered
  * reference lists are compared before a value is given out. No JavaScript string is made of anything in it. The bytes
  * themselves stay the caller's to zero.
- * @throws ValiseError REMOTE_SECRET_DELIVERY_INVALID with the rule and the offset, index or counts
+ * @throws ValiseError REMOTE_SECRET_DELIVERY_INVALID with the rule, and the field or the offset; a limit with its count
  */
 export function readDeliveryResponse(
   bytes: Uint8Array,
@@ -39,7 +39,7 @@ export function readDeliveryResponse(
 ): OpenDelivery {
   const { responseBytes } = SECRET_DELIVERY_LIMITS;
   if (bytes.length > responseBytes) {
-    refuse({ rule: 'response_bytes', limit: responseBytes, actual: bytes.length });
+    refuse({ field: 'response', rule: 'max_bytes', limit: responseBytes, actual: bytes.length });
   }
   assertDeliverySubject(expected, expected);
   const arena = new Arena(bytes.length);
@@ -83,11 +83,14 @@ class ResponseReader {
     const delivered: Delivered[] = [];
     const count = this.cursor.list((index) => {
       const secretRef = references[index];
-      if (secretRef === undefined) refuse({ field, rule: 'max_items', limit: references.length });
+      if (secretRef === undefined) {
+        this.cursor.skip();
+        return;
+      }
       delivered.push({ secretRef, value: this.#value(secretRef, `${field}[${index}].secretRef`) });
     });
     if (count !== references.length) {
-      refuse({ field, rule: 'min_items', limit: references.length, actual: count });
+      refuse({ field, rule: 'item_count', limit: references.length, actual: count });
     }
     return delivered;
   }

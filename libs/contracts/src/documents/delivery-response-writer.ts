@@ -11,8 +11,8 @@ import {
 import { SECRET_DELIVERY_SCHEMA } from './delivery-scope.js';
 import { escapedLength, writeEscaped } from './json-escape.js';
 
-/** Literal text, or material to be written as a JSON string. */
-type Part = string | Uint8Array;
+/** Literal text, or material with its length as a JSON string. */
+type Part = string | { readonly value: Uint8Array; readonly length: number };
 
 /**
  * The response as one buffer outside V8's heap, written from bytes alone: no JavaScript string is made of a value. The
@@ -29,18 +29,28 @@ export function writeDeliveryResponse(response: DeliverySubject & DeliveredMater
   assertDeliveredBudgets(response);
   const parts = [
     head(response),
-    ...list(values),
+    ...list(values, 'values'),
     '],"environmentBundles":[',
-    ...list(environmentBundles),
+    ...list(environmentBundles, 'environmentBundles'),
     ']}',
   ];
   const actual = parts.reduce((sum, part) => sum + partLength(part), 0);
   const limit = SECRET_DELIVERY_LIMITS.responseBytes;
-  if (actual > limit) throw new ValiseError('REMOTE_SECRET_DELIVERY_TOO_LARGE', { limit, actual });
+  if (actual > limit) {
+    throw new ValiseError('REMOTE_SECRET_DELIVERY_TOO_LARGE', {
+      field: 'response',
+      rule: 'max_bytes',
+      limit,
+      actual,
+    });
+  }
   const document = Buffer.from(new ArrayBuffer(actual));
   let at = 0;
   for (const part of parts) {
-    at = typeof part === 'string' ? at + document.write(part, at, 'utf8') : writeEscaped(part, document, at);
+    at =
+      typeof part === 'string'
+        ? at + document.write(part, at, 'utf8')
+        : writeEscaped(part.value, document, at);
   }
   return document;
 }
@@ -50,17 +60,13 @@ function head({ runId, attemptId, offerId, executionDigest }: DeliverySubject): 
   return `${JSON.stringify(subject).slice(0, -1)},"values":[`;
 }
 
-function list(delivered: readonly Delivered[]): Part[] {
-  return delivered.flatMap(({ secretRef, value }, index) => [
-    `${index === 0 ? '' : ','}{"secretRef":"${secretRef}","value":"`,
-    value,
-    '"}',
-  ]);
+function list(delivered: readonly Delivered[], field: string): Part[] {
+  return delivered.flatMap(({ secretRef, value }, index) => {
+    const length = escapedLength(value);
+    if (length < 0) refuse({ field: `${field}[${index}].value`, rule: 'utf8' });
+    return [`${index === 0 ? '' : ','}{"secretRef":"${secretRef}","value":"`, { value, length }, '"}'];
+  });
 }
 
-function partLength(part: Part): number {
-  if (typeof part === 'string') return Buffer.byteLength(part, 'utf8');
-  const length = escapedLength(part);
-  if (length < 0) refuse({ rule: 'utf8' });
-  return length;
-}
+const partLength = (part: Part): number =>
+  typeof part === 'string' ? Buffer.byteLength(part, 'utf8') : part.length;

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { holds } from '../../spec/property.js';
 import { ValiseError } from '../failure/index.js';
 import { readDeliveryResponse } from './delivery-response-reader.js';
 import { writeDeliveryResponse } from './delivery-response-writer.js';
@@ -40,7 +41,8 @@ const material = fc
 
 describe('a delivery response', () => {
   it('is the JSON that JSON.stringify writes, and is read back byte for byte', () => {
-    fc.assert(
+    holds(
+      'delivery/identity',
       fc.property(
         fc.array(material, { maxLength: 5 }),
         fc.option(material, { nil: undefined }),
@@ -63,13 +65,13 @@ describe('a delivery response', () => {
           expect(open.environmentBundles.map(text)).toEqual(json.environmentBundles);
         },
       ),
-      { numRuns: 1000 },
     );
   });
 
   it('is refused, or gives the same material, when one byte of it changes outside a value', () => {
     const clean = writeDeliveryResponse(delivered(['one', 'two'], '{}'));
-    fc.assert(
+    holds(
+      'delivery/mutation',
       fc.property(fc.nat(clean.length - 1), fc.integer({ min: 0, max: 255 }), (position, byte) => {
         const bytes = Buffer.from(clean);
         bytes[position] = byte;
@@ -80,7 +82,6 @@ describe('a delivery response', () => {
         });
         if (result !== null) expect(result).toMatchObject({ code: 'REMOTE_SECRET_DELIVERY_INVALID' });
       }),
-      { numRuns: 1500 },
     );
   });
 
@@ -123,6 +124,8 @@ describe('a delivery response', () => {
     expect(writeDeliveryResponse(escaped(controls, rest % 6))).toHaveLength(262_144);
     expect(refusal(() => writeDeliveryResponse(escaped(controls, (rest % 6) + 1)))).toEqual({
       code: 'REMOTE_SECRET_DELIVERY_TOO_LARGE',
+      field: 'response',
+      rule: 'max_bytes',
       limit: 262_144,
       actual: 262_145,
     });

@@ -53,7 +53,8 @@ export function assertDeliveredBudgets({ values, environmentBundles }: Delivered
 
 function assertValues(delivered: readonly Delivered[], field: string, limit: number): void {
   for (const [index, { value }] of delivered.entries()) {
-    if (value.length > limit) refuse({ field, rule: 'max_bytes', index, limit, actual: value.length });
-    if (value.includes(0)) refuse({ field, rule: 'nul', index });
+    const at = `${field}[${index}].value`;
+    if (value.length > limit) refuse({ field: at, rule: 'max_bytes', limit, actual: value.length });
+    if (value.includes(0)) refuse({ field: at, rule: 'nul' });
   }
 }

@@ -23,9 +23,9 @@ export interface DeliveryReferences {
  */
 export function assertDeliveryScope(request: DeliveryReferences & { readonly projectId: string }): void {
   const references = readDeliveryReferences(request);
-  if (references.length === 0) refuse({ rule: 'min_items', limit: 1, actual: 0 });
+  if (references.length === 0) refuse({ field: 'secretRefs', rule: 'min_items', limit: 1, actual: 0 });
   for (const [index, { projectId }] of references.entries()) {
-    if (projectId !== request.projectId) refuse({ rule: 'project', index });
+    if (projectId !== request.projectId) refuse({ field: fieldOf(request, index), rule: 'project' });
   }
 }
 
@@ -34,11 +34,19 @@ export function readDeliveryReferences(lists: DeliveryReferences): SecretReferen
   const secrets = readReferences(lists.secretRefs, MAX_SECRETS, 'secretRefs');
   const bundles = readReferences(lists.environmentBundleRefs, MAX_BUNDLES, 'environmentBundleRefs');
   for (const [index, bundle] of bundles.entries()) {
-    if (bundle.version === undefined) refuse({ field: 'environmentBundleRefs', rule: 'pinned', index });
+    if (bundle.version === undefined) refuse({ field: `environmentBundleRefs[${index}]`, rule: 'pinned' });
   }
   const all = [...secrets, ...bundles];
-  if (new Set(all.map(({ text }) => text)).size !== all.length) refuse({ rule: 'unique' });
+  const texts = all.map(({ text }) => text);
+  const repeated = texts.findIndex((text, index) => texts.indexOf(text) !== index);
+  if (repeated >= 0) refuse({ field: fieldOf(lists, repeated), rule: 'unique' });
   return all;
+}
+
+/** Where the reference stands that has this index in both lists together. */
+function fieldOf({ secretRefs }: DeliveryReferences, index: number): string {
+  const inBundles = index - secretRefs.length;
+  return inBundles < 0 ? `secretRefs[${index}]` : `environmentBundleRefs[${inBundles}]`;
 }
 
 function readReferences(list: unknown, max: number, field: string): SecretReference[] {
@@ -46,7 +54,7 @@ function readReferences(list: unknown, max: number, field: string): SecretRefere
     try {
       return parseSecretReference(text);
     } catch (error) {
-      if (error instanceof ValiseError) refuse({ field, rule: 'secret_reference', index });
+      if (error instanceof ValiseError) refuse({ field: `${field}[${index}]`, rule: 'secret_reference' });
       throw error;
     }
   });

@@ -39,12 +39,12 @@ export interface OpenBundle {
 /**
  * Opens a carrier. The entries come in canonical order, each value byte for byte as it was packed; no JavaScript string
  * is made of a value. The carrier itself stays the caller's to zero.
- * @throws ValiseError ENVIRONMENT_BUNDLE_INVALID with the rule and the offset, entry index or counts
+ * @throws ValiseError ENVIRONMENT_BUNDLE_INVALID with the rule, and the field or the offset; a limit with its count
  */
 export function readEnvironmentBundle(carrier: Uint8Array): OpenBundle {
   const { carrierBytes } = ENVIRONMENT_BUNDLE_LIMITS;
   if (carrier.length > carrierBytes) {
-    refuse({ rule: 'carrier_bytes', limit: carrierBytes, actual: carrier.length });
+    refuse({ field: 'carrier', rule: 'max_bytes', limit: carrierBytes, actual: carrier.length });
   }
   const arena = new Arena(carrier.length);
   try {
@@ -74,7 +74,7 @@ export function parseEnvironmentBundle(carrier: unknown): EnvironmentBundle {
 
 /**
  * The canonical carrier of the entries, in whatever order they are given.
- * @throws ValiseError ENVIRONMENT_BUNDLE_INVALID; an index in the facts is that of the given order
+ * @throws ValiseError ENVIRONMENT_BUNDLE_INVALID; an index in a field's path is that of the given order
  */
 export function writeEnvironmentBundle(entries: readonly EnvironmentEntry[]): string {
   const given = readList(entries, ENVIRONMENT_BUNDLE_LIMITS.entries, 'entries', refuse).map(textEntry);
@@ -89,7 +89,7 @@ export function writeEnvironmentBundle(entries: readonly EnvironmentEntry[]): st
  */
 export function serializeEnvironmentBundle(bundle: EnvironmentBundle): string {
   const { schema, entries } = readRecord(bundle, ['schema', 'entries'], [], 'bundle', refuse);
-  if (schema !== ENVIRONMENT_BUNDLE_SCHEMA) refuse({ rule: 'schema' });
+  if (schema !== ENVIRONMENT_BUNDLE_SCHEMA) refuse({ field: 'schema', rule: 'one_of' });
   return writeEnvironmentBundle(entries as readonly EnvironmentEntry[]);
 }
 
@@ -107,7 +107,7 @@ function readEntries(cursor: JsonCursor, arena: Arena): EntryRange[] {
     }
     const mark = arena.length;
     const schema = arena.append((into, at) => cursor.text(into, at));
-    if (!arena.equals(schema, ENVIRONMENT_BUNDLE_SCHEMA)) refuse({ rule: 'schema' });
+    if (!arena.equals(schema, ENVIRONMENT_BUNDLE_SCHEMA)) refuse({ field: 'schema', rule: 'one_of' });
     arena.rewind(mark);
   });
   cursor.end();
@@ -119,15 +119,21 @@ function readEntryList(cursor: JsonCursor, arena: Arena, entries: EntryRange[]):
   const names = new Set<string>();
   let total = 0;
   const count = cursor.list((index) => {
-    if (index === maxEntries) refuse({ rule: 'max_items', limit: maxEntries, offset: cursor.offset });
+    if (index >= maxEntries) {
+      // Counted to the end: a refusal says by how much.
+      cursor.skip();
+      return;
+    }
     const entry = readEntry(cursor, arena, index);
-    if (names.has(entry.name)) refuse({ rule: 'duplicate_name', index });
+    if (names.has(entry.name)) refuse({ field: `entries[${index}].name`, rule: 'duplicate_name' });
     names.add(entry.name);
     total += entry.name.length + (entry.value.end - entry.value.start);
     entries.push(entry);
   });
-  if (count === 0) refuse({ rule: 'min_items', limit: 1, actual: 0 });
-  if (total > totalBytes) refuse({ rule: 'total_bytes', limit: totalBytes, actual: total });
+  const field = 'entries';
+  if (count === 0) refuse({ field, rule: 'min_items', limit: 1, actual: 0 });
+  if (count > maxEntries) refuse({ field, rule: 'max_items', limit: maxEntries, actual: count });
+  if (total > totalBytes) refuse({ field, rule: 'total_bytes', limit: totalBytes, actual: total });
 }
 
 function readEntry(cursor: JsonCursor, arena: Arena, index: number): EntryRange {
@@ -137,20 +143,25 @@ function readEntry(cursor: JsonCursor, arena: Arena, index: number): EntryRange 
   readMembers(cursor, arena, ['name', 'value'], (key) => {
     ranges[key] = arena.append((into, at) => cursor.text(into, at));
   });
-  const actual = ranges.value.end - ranges.value.start;
-  if (actual > valueBytes) refuse({ rule: 'value_bytes', index, limit: valueBytes, actual });
-  if (arena.view(ranges.value).includes(0)) refuse({ rule: 'nul', index });
-  if (ranges.name.end - ranges.name.start > nameBytes) refuse({ rule: 'name_pattern', index });
+  const field = `entries[${index}].value`;
+  assertBytes(ranges.value, valueBytes, field);
+  if (arena.view(ranges.value).includes(0)) refuse({ field, rule: 'nul' });
+  assertBytes(ranges.name, nameBytes, `entries[${index}].name`);
   const name = arena.latin1(ranges.name);
   const breach = environmentNameBreach(name);
-  if (breach) refuse({ rule: `name_${breach}`, index });
+  if (breach) refuse({ field: `entries[${index}].name`, rule: `name_${breach}` });
   return { name, value: ranges.value };
 }
 
+function assertBytes({ start, end }: Range, limit: number, field: string): void {
+  if (end - start > limit) refuse({ field, rule: 'max_bytes', limit, actual: end - start });
+}
+
 function textEntry(entry: unknown, index: number): EnvironmentEntry {
-  const { name, value } = readRecord(entry, ['name', 'value'], [], `entries[${index}]`, refuse);
-  if (typeof name !== 'string' || typeof value !== 'string') refuse({ rule: 'string', index });
-  if (!name.isWellFormed() || !value.isWellFormed()) refuse({ rule: 'well_formed', index });
+  const field = `entries[${index}]`;
+  const { name, value } = readRecord(entry, ['name', 'value'], [], field, refuse);
+  if (typeof name !== 'string' || typeof value !== 'string') refuse({ field, rule: 'string' });
+  if (!name.isWellFormed() || !value.isWellFormed()) refuse({ field, rule: 'well_formed' });
   return { name, value };
 }
 
@@ -159,7 +170,7 @@ const serialize = (entries: readonly EnvironmentEntry[]): string =>
 
 function carrierBytes(carrier: unknown): Uint8Array {
   if (carrier instanceof Uint8Array) return carrier;
-  if (typeof carrier !== 'string') refuse({ rule: 'string' });
-  if (!carrier.isWellFormed()) refuse({ rule: 'lone_surrogate' });
+  if (typeof carrier !== 'string') refuse({ field: 'carrier', rule: 'string' });
+  if (!carrier.isWellFormed()) refuse({ field: 'carrier', rule: 'lone_surrogate' });
   return Buffer.from(carrier, 'utf8');
 }

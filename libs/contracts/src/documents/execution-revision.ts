@@ -129,7 +129,7 @@ function readPlan(given: Plain): ExecutionRevision {
     createdAtMs: readTimeMs(given.createdAtMs, 'createdAtMs', refuse),
   };
   const actual = jsonBytes(plan);
-  if (actual > MAX_BYTES) refuse({ rule: 'max_bytes', limit: MAX_BYTES, actual });
+  if (actual > MAX_BYTES) refuse({ field: 'executionRevision', rule: 'max_bytes', limit: MAX_BYTES, actual });
   return { ...plan, contentDigest: sha256Hex(executionRevisionPreimage(plan)) };
 }
 

@@ -54,10 +54,6 @@ export class JsonCursor {
     this.#refuse = refuse;
   }
 
-  get offset(): number {
-    return this.#at;
-  }
-
   fail(rule: string): never {
     return this.#refuse({ rule, offset: this.#at });
   }

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { holds } from '../../spec/property.js';
 import { ValiseError } from '../failure/index.js';
 import { parseJson } from './json.js';
 
@@ -63,30 +64,31 @@ describe('strict JSON', () => {
   });
 
   it('is what JSON.parse makes of everything it must accept', () => {
-    fc.assert(
+    holds(
+      'json/oracle',
       fc.property(fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }), fc.nat(4), (value, space) => {
         const text = JSON.stringify(value, null, space);
         const expected: unknown = JSON.parse(text);
         expect(parseJson(text)).toEqual(expected);
         expect(parseJson(Buffer.from(text, 'utf8'))).toEqual(expected);
       }),
-      { numRuns: 1000 },
     );
   });
 
   it('accepts no byte sequence that JSON.parse refuses', () => {
     const alphabet = fc.constantFrom(...'{}[]",:\\u0dD8e-+.19 tfalsn\n'.split(''));
-    fc.assert(
+    holds(
+      'json/strictness',
       fc.property(fc.array(alphabet, { maxLength: 24 }), (characters) => {
         const text = characters.join('');
         if (refusal(text) === null) expect(parseJson(text)).toEqual(JSON.parse(text));
       }),
-      { numRuns: 3000 },
     );
   });
 
   it('refuses with a fixed code and never quotes the text', () => {
-    fc.assert(
+    holds(
+      'json/canary',
       fc.property(fc.stringMatching(/^[a-z]{12}$/), fc.nat(40), (secret, cut) => {
         const text = `{"schema":"x","value":"${secret}`.slice(0, 20 + cut);
         try {
@@ -97,7 +99,6 @@ describe('strict JSON', () => {
           expect(told).not.toContain(secret.slice(0, 6));
         }
       }),
-      { numRuns: 300 },
     );
   });
 });

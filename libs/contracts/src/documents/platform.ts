@@ -90,7 +90,8 @@ export function readRuntimes<T extends { readonly name: string }>(
 export function readVersion(value: unknown, field: string, refuse: Refuse): string {
   const version = text(value, 1, MAX_VERSION_BYTES, field, refuse);
   const parsed = parse(version);
-  if (!parsed || [parsed.version, ...parsed.build].join('+') !== version) refuse({ field, rule: 'version' });
+  const build = parsed?.build.length ? `+${parsed.build.join('.')}` : '';
+  if (parsed === null || parsed.version + build !== version) refuse({ field, rule: 'version' });
   return version;
 }
 

@@ -4,6 +4,7 @@ import { parseJson } from './json.js';
 import { readRecord } from './plain-data.js';
 import { refusal, type Refuse } from './refusal.js';
 import { identifier, integer, MAX_INT32 } from './text.js';
+import { utf8Bytes } from './utf8.js';
 
 const PREFIX = 'qlsecret:v1:';
 const SHAPE = /^qlsecret:v1:[A-Za-z0-9_-]+$/;
@@ -36,11 +37,11 @@ export function createSecretReference(secret: SecretName): string {
  * @throws ValiseError SECRET_REFERENCE_INVALID
  */
 export function parseSecretReference(text: unknown): SecretReference {
-  if (typeof text !== 'string') refuse({ rule: 'string' });
-  if (text.length > MAX_BYTES) refuse({ rule: 'max_bytes', limit: MAX_BYTES, actual: text.length });
-  if (!SHAPE.test(text)) refuse({ rule: 'pattern' });
+  if (typeof text !== 'string') refuse({ field: 'reference', rule: 'string' });
+  assertBytes(text);
+  if (!SHAPE.test(text)) refuse({ field: 'reference', rule: 'pattern' });
   const secret = secretName(payload(text));
-  if (write(secret) !== text) refuse({ rule: 'canonical' });
+  if (write(secret) !== text) refuse({ field: 'reference', rule: 'canonical' });
   return { text, ...secret };
 }
 
@@ -57,7 +58,7 @@ function payload(text: string): unknown {
   try {
     return parseJson(Buffer.from(text.slice(PREFIX.length), 'base64url'));
   } catch (error) {
-    if (error instanceof ValiseError) refuse({ rule: 'payload' });
+    if (error instanceof ValiseError) refuse({ field: 'reference', rule: 'payload' });
     throw error;
   }
 }
@@ -79,6 +80,11 @@ function secretName(value: unknown): SecretName {
 
 function write(secret: SecretName): string {
   const text = PREFIX + Buffer.from(JSON.stringify(secret), 'utf8').toString('base64url');
-  if (text.length > MAX_BYTES) refuse({ rule: 'max_bytes', limit: MAX_BYTES, actual: text.length });
+  assertBytes(text);
   return text;
+}
+
+function assertBytes(text: string): void {
+  const actual = utf8Bytes(text);
+  if (actual > MAX_BYTES) refuse({ field: 'reference', rule: 'max_bytes', limit: MAX_BYTES, actual });
 }

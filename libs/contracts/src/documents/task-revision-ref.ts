@@ -29,7 +29,7 @@ export function writeTaskRevisionRef(ref: TaskRevisionRef): string {
 
 /** @throws ValiseError TASK_DEFINITION_COMPILATION_INVALID */
 export function parseTaskRevisionRef(text: unknown): TaskRevisionRef {
-  if (typeof text !== 'string') refuse({ rule: 'string' });
-  const [, revision, contentDigest] = SHAPE.exec(text) ?? refuse({ rule: 'pattern' });
+  if (typeof text !== 'string') refuse({ field: 'taskRevision', rule: 'string' });
+  const [, revision, contentDigest] = SHAPE.exec(text) ?? refuse({ field: 'taskRevision', rule: 'pattern' });
   return { revision: readRevision(Number(revision), 'revision', refuse), contentDigest: contentDigest ?? '' };
 }

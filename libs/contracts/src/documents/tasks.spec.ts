@@ -1,10 +1,22 @@
 import fc from 'fast-check';
+import { mutated, mutations, type Mutation } from '../../spec/mutation.js';
+import { holds } from '../../spec/property.js';
 import { ValiseError } from '../failure/index.js';
 import { normalizeCommandSpec, type CommandConfig } from './command-config.js';
-import { executionReferences, readExecutionRevision } from './execution-revision.js';
+import {
+  executionReferences,
+  executionRevisionPreimage,
+  readExecutionRevision,
+} from './execution-revision.js';
+import { parseJson } from './json.js';
 import { createSecretReference } from './secret-reference.js';
 import { compileExecutionRevision, compileLocalExecution } from './task-compilation.js';
-import { createTaskDefinition, readTaskDefinition, type TaskDefinition } from './task-definition.js';
+import {
+  createTaskDefinition,
+  readTaskDefinition,
+  taskDefinitionPreimage,
+  type TaskDefinition,
+} from './task-definition.js';
 
 const reference = (name: string, version?: number): string =>
   createSecretReference({ projectId: 'p', name, ...(version !== undefined && { version }) });
@@ -85,9 +97,20 @@ const stored = (value: unknown): unknown =>
       : member,
   );
 
+/** What is read of a document after one byte of it changed, or null when it is refused with a code. */
+function afterMutation<T>(document: unknown, mutation: Mutation, read: (json: unknown) => T): T | null {
+  try {
+    return read(parseJson(mutated(JSON.stringify(document), mutation)));
+  } catch (error) {
+    expect(error).toBeInstanceOf(ValiseError);
+    return null;
+  }
+}
+
 describe('a command task', () => {
   it('is canonical once it is normalised, whatever the order of keys and bindings', () => {
-    fc.assert(
+    holds(
+      'task/canonical',
       fc.property(configs, (config) => {
         const canonical = normalizeCommandSpec(context(config));
         expect(JSON.stringify(normalizeCommandSpec(context(canonical.config)))).toBe(
@@ -95,19 +118,40 @@ describe('a command task', () => {
         );
         expect(JSON.stringify(normalizeCommandSpec(context(stored(config))))).toBe(JSON.stringify(canonical));
       }),
-      { numRuns: 200 },
     );
   });
 
   it('is verified, compiled and read again after storage, with the same digests', () => {
-    fc.assert(
+    holds(
+      'task/storage',
       fc.property(configs, (config) => {
         const definition = define(config);
         expect(readTaskDefinition(stored(definition)).contentDigest).toBe(definition.contentDigest);
         const revision = compileExecutionRevision(stored(definition) as TaskDefinition);
         expect(readExecutionRevision(stored(revision))).toEqual(revision);
       }),
-      { numRuns: 150 },
+    );
+  });
+
+  it('is refused, or says the same, when one byte of its stored record changes', () => {
+    holds(
+      'task/mutation',
+      fc.property(configs, mutations, (config, mutation) => {
+        const definition = define(config);
+        const read = afterMutation(definition, mutation, readTaskDefinition);
+        if (read) expect(taskDefinitionPreimage(read)).toBe(taskDefinitionPreimage(definition));
+      }),
+    );
+  });
+
+  it('is refused, or runs the same, when one byte of its execution revision changes', () => {
+    holds(
+      'revision/mutation',
+      fc.property(configs, mutations, (config, mutation) => {
+        const revision = compileExecutionRevision(define(config));
+        const read = afterMutation(revision, mutation, readExecutionRevision);
+        if (read) expect(executionRevisionPreimage(read)).toBe(executionRevisionPreimage(revision));
+      }),
     );
   });
 

@@ -56,7 +56,7 @@ const refuse: Refuse = refusal('WORKER_CAPABILITIES_INVALID');
  */
 export function parseCapabilities(json: string): WorkerCapabilities {
   const capabilities = readCapabilities(parse(json));
-  if (JSON.stringify(capabilities) !== json) refuse({ rule: 'canonical' });
+  if (JSON.stringify(capabilities) !== json) refuse({ field: 'capabilities', rule: 'canonical' });
   return capabilities;
 }
 
@@ -67,13 +67,13 @@ export function parseCapabilities(json: string): WorkerCapabilities {
 export function writeCapabilities(capabilities: WorkerCapabilities): string {
   const json = JSON.stringify(readCapabilities(capabilities));
   const actual = utf8Bytes(json);
-  if (actual > MAX_BYTES) refuse({ rule: 'max_bytes', limit: MAX_BYTES, actual });
+  if (actual > MAX_BYTES) refuse({ field: 'capabilities', rule: 'max_bytes', limit: MAX_BYTES, actual });
   return json;
 }
 
 function parse(json: string): unknown {
   const actual = utf8Bytes(json);
-  if (actual > MAX_BYTES) refuse({ rule: 'max_bytes', limit: MAX_BYTES, actual });
+  if (actual > MAX_BYTES) refuse({ field: 'capabilities', rule: 'max_bytes', limit: MAX_BYTES, actual });
   try {
     return parseJson(json);
   } catch (error) {
