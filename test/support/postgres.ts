@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { lstatSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -118,6 +118,7 @@ export function useDatabase(options: DatabaseOptions = {}): () => TestDatabase {
 }
 
 const ROLE_PASSWORD = 'valise-test-role';
+const SERVER_PREFIX = 'valise-pg-server-';
 const ABANDONED_AFTER_MS = 3_600_000;
 
 /** The given server, else a container where an engine answers, else the embedded one. */
@@ -143,7 +144,8 @@ async function startContainer(): Promise<Server> {
 /** A copy of a template cluster; it ends with this process, however that ends. */
 async function startEmbedded(): Promise<Server> {
   const template = await provideTemplate();
-  const directory = mkdtempSync(join(tmpdir(), 'valise-pg-'));
+  removeAbandoned();
+  const directory = mkdtempSync(join(tmpdir(), `${SERVER_PREFIX}${process.pid}-`));
   const server = await startEmbeddedPostgres({ directory, template, durable: false });
   return {
     url: server.url,
@@ -153,6 +155,24 @@ async function startEmbedded(): Promise<Server> {
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** A run that was killed took its server along, but not the server's files. */
+function removeAbandoned(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const owner = name.startsWith(SERVER_PREFIX)
+      ? Number(name.slice(SERVER_PREFIX.length).split('-')[0])
+      : NaN;
+    if (owner > 0 && !isAlive(owner)) rmSync(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
 }
 
 /** One empty cluster per user of this machine, made by whoever comes first. */

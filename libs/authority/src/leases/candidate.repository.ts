@@ -30,7 +30,9 @@ interface CandidateRow {
 }
 
 const QUEUE = 'run_id, attempt_id, priority, queued_at_ms';
+// The same order in two forms, each with its index.
 const ORDER = '(-priority), queued_at_ms, attempt_id';
+const PROJECT_ORDER = '(1000 - priority), queued_at_ms, attempt_id';
 const BEFORE_ALL = [-1_000_000, 0, ''] as const;
 const PLAN = `JOIN runs USING (run_id)
   JOIN task_execution_revisions plan ON plan.project_id = runs.project_id AND plan.task_id = runs.task_id
@@ -46,16 +48,18 @@ export class CandidateRepository {
     last: Candidate | null,
     limit: number,
   ): Promise<Candidate[]> {
-    const position = last ? [-last.priority, last.queuedAtMs, last.attemptId] : BEFORE_ALL;
     const every = projects.includes(EVERY_PROJECT);
+    const position = last
+      ? [(every ? 0 : 1000) - last.priority, last.queuedAtMs, last.attemptId]
+      : BEFORE_ALL;
     const queue = every
       ? `SELECT ${QUEUE} FROM attempts WHERE status = 'queued' AND (${ORDER}) > ($1, $2, $3)
           ORDER BY ${ORDER} LIMIT $4`
       : `SELECT queued.* FROM unnest($5::text[]) AS allowed (project_id)
           CROSS JOIN LATERAL (
             SELECT ${QUEUE} FROM attempts
-             WHERE status = 'queued' AND project_id = allowed.project_id AND (${ORDER}) > ($1, $2, $3)
-             ORDER BY ${ORDER} LIMIT $4) AS queued
+             WHERE status = 'queued' AND project_id = allowed.project_id AND (${PROJECT_ORDER}) > ($1, $2, $3)
+             ORDER BY ${PROJECT_ORDER} LIMIT $4) AS queued
           ORDER BY ${ORDER} LIMIT $4`;
     const rows = await tx.query<CandidateRow>(
       `WITH queued AS MATERIALIZED (${queue})
