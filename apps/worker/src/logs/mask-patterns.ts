@@ -126,9 +126,11 @@ export class MaskPatterns {
   }
 }
 
+/** MurmurHash3's finalizer: neighbouring nodes and bytes spread over the whole table. */
 function hash(key: number): number {
-  const mixed = Math.imul(key, 0x9e3779b1);
-  return mixed ^ (mixed >>> 15);
+  let mixed = Math.imul(key ^ (key >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return mixed ^ (mixed >>> 16);
 }
 
 /** The value, and each of its lines where it has several (LF or CRLF): a program may print one alone. */
