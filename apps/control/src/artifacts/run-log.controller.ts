@@ -1,10 +1,11 @@
 import { pipeline } from 'node:stream/promises';
 import { Controller, Get, Param, Res } from '@nestjs/common';
-import { ApiProduces } from '@nestjs/swagger';
+import { ApiOkResponse } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ArtifactService, RunService } from '@valise/authority';
 import { ValiseError } from '@valise/contracts/failure';
 import { RunPath } from '@valise/contracts/wire';
+import { Refuses } from '../http/answers.js';
 import { Callers } from '../http/callers.js';
 
 @Controller('api/v3/projects/:projectId/runs/:runId/log')
@@ -17,7 +18,8 @@ export class RunLogController {
   /** The masked log of the run's newest attempt; complete once the attempt has ended. */
   @Get()
   @Callers('viewer')
-  @ApiProduces('text/plain')
+  @ApiOkResponse({ description: 'The log.', content: { 'text/plain': { schema: { type: 'string' } } } })
+  @Refuses('operator_not_permitted', 'not_found')
   async read(@Param() { projectId, runId }: RunPath, @Res() response: Response): Promise<void> {
     const run = await this.runs.get(projectId, runId);
     const attempt = run.attempts.at(-1);

@@ -15,6 +15,7 @@ export class DeliveryController {
   @Answers(
     SecretDeliveryResponse,
     'invalid_worker_request',
+    'REMOTE_SECRET_DELIVERY_INVALID',
     'worker_identity_mismatch',
     'worker_secret_delivery_fenced',
     'delivery_budget_exhausted',

@@ -1,63 +1,66 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import * as wire from '@valise/contracts/wire';
+import type { FailureCode } from '@valise/contracts/failure';
+import {
+  ARTIFACT_CONTENT_TYPE,
+  ArtifactUploadHeader,
+  MAX_ARTIFACT_HEADER_BYTES,
+} from '@valise/contracts/wire';
+import { REFUSALS } from '../http/answers.js';
+import { problemResponses } from './refusals.js';
+import { pathSchema, schemaPath, wireSchemas, type Schema } from './schemas.js';
 
-type Schema = Readonly<Record<string, unknown>>;
-type Dto = new () => object;
 interface Operation {
-  parameters?: unknown[];
+  parameters?: unknown;
+  requestBody?: unknown;
+  responses: Record<string, unknown>;
+  [REFUSALS]?: readonly FailureCode[];
 }
 
-const PATHS: readonly Dto[] = [wire.WorkerSessionPath, wire.WorkerPath, wire.TaskPath, wire.RunPath];
+const WORKER_ROUTES = '/api/v3/worker-ingress/';
 
 /** One OpenAPI 3.1 document for both listeners. Schemas come from the rules that validate the bodies. */
 export function createOpenApiDocument(listeners: readonly INestApplication[]): OpenAPIObject {
   const info = new DocumentBuilder()
     .setTitle('Valise control')
-    .setDescription('Worker ingress and management. Both ask for a client certificate (mutual TLS 1.3).')
+    .setDescription(
+      'Worker ingress and management. Both ask for a client certificate (mutual TLS 1.3). Sizes of texts count UTF-8 bytes, ' +
+        'as each description says; JSON Schema’s minLength and maxLength count characters and are the wider bounds.',
+    )
     .setVersion('3')
     .setOpenAPIVersion('3.1.0')
     .build();
   const documents = listeners.map((listener) => SwaggerModule.createDocument(listener, info));
   const paths = Object.fromEntries(documents.flatMap((document) => Object.entries(document.paths)));
   for (const [template, item] of Object.entries(paths)) {
-    for (const operation of Object.values(item) as Operation[])
-      operation.parameters = pathParameters(template);
+    const operations = item as Record<string, Operation>;
+    for (const [method, operation] of Object.entries(operations)) {
+      operations[method] = complete(operation, template);
+    }
   }
   return { ...info, paths, components: { schemas: wireSchemas() } };
 }
 
-function pathParameters(template: string): { name: string; in: string; required: true; schema: Schema }[] {
-  const names = [...template.matchAll(/\{(\w+)\}/g)].map((match) => String(match[1]));
-  return names.map((name) => {
-    const field = PATHS.map((path) => wire.fieldsOf(path).get(name)).find((found) => found !== undefined);
-    if (!field) throw new Error(`no DTO describes the path parameter ${name}`);
-    return { name, in: 'path', required: true, schema: field.schema };
-  });
-}
-
-/** The JSON Schema of every DTO class of the wire. */
-function wireSchemas(): Record<string, Schema> {
-  const classes = (Object.values(wire) as unknown[]).filter(isDto);
-  return Object.fromEntries(classes.map((type) => [type.name, objectSchema(type)]));
-}
-
-function isDto(value: unknown): value is Dto {
-  return typeof value === 'function' && wire.fieldsOf(value as Dto).size > 0;
-}
-
-function objectSchema(type: Dto): Schema {
-  const fields = [...wire.fieldsOf(type).values()];
+/** The operation with everything that Swagger cannot see in its handler. */
+function complete({ [REFUSALS]: own = [], ...operation }: Operation, template: string): Operation {
+  const requestBody = template.endsWith('/artifacts') ? ARTIFACT_BODY : operation.requestBody;
+  const isWorkerRoute = template.startsWith(WORKER_ROUTES);
+  const refusals = problemResponses(own, { isWorkerRoute, hasBody: requestBody !== undefined });
   return {
-    type: 'object',
-    additionalProperties: false,
-    required: fields.filter(({ optional }) => !optional).map(({ name }) => name),
-    properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
+    ...operation,
+    parameters: pathParameters(template),
+    ...(requestBody !== undefined && { requestBody }),
+    responses: { ...operation.responses, ...refusals },
   };
 }
 
-function fieldSchema({ schema, nested }: wire.DtoField): Schema {
-  if (!nested) return schema;
-  const reference = { $ref: `#/components/schemas/${nested().name}` };
-  return schema.type === 'array' ? { ...schema, items: reference } : reference;
+function pathParameters(template: string): { name: string; in: string; required: true; schema: Schema }[] {
+  const names = [...template.matchAll(/\{(\w+)\}/g)].map((match) => String(match[1]));
+  return names.map((name) => ({ name, in: 'path', required: true, schema: pathSchema(name) }));
 }
+
+const ARTIFACT_BODY = {
+  required: true,
+  description: `A big-endian uint32, the length in bytes (at most ${MAX_ARTIFACT_HEADER_BYTES}) of the JSON header after it, which is described by ${schemaPath(ArtifactUploadHeader)}; then exactly as many bytes as the header's byteLength says. Content-Length is the sum.`,
+  content: { [ARTIFACT_CONTENT_TYPE]: {} },
+};

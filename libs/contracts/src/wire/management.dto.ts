@@ -1,4 +1,4 @@
-import { REASON_CODES, type ReasonCode } from '../failure/index.js';
+import { FAILURES, REASON_CODES, type FailureCode, type ReasonCode } from '../failure/index.js';
 import { ATTEMPT_STATUSES, RUN_STATUSES, type AttemptStatus, type RunStatus } from './activation.dto.js';
 import {
   Digest,
@@ -278,6 +278,8 @@ export class DeliveryRecordList {
   deliveries: DeliveryRecordView[];
 }
 
+const FAILURE_CODES = Object.keys(FAILURES);
+
 /** RFC 9457 problem details; `code` is the stable part. */
 export class Problem {
   @Text({ max: 128 })
@@ -289,8 +291,8 @@ export class Problem {
   @Integer(400, 599)
   status: number;
 
-  @Text({ max: 64 })
-  code: string;
+  @OneOf(FAILURE_CODES)
+  code: FailureCode;
 
   @Text({ max: 64 })
   requestId: string;

@@ -1,10 +1,18 @@
 import { Digest, Generation, Identifier, LeaseToken, ListOf, OneOf, Text, Texts, Version } from './fields.js';
+import { Rule } from './rules.js';
 
 export const SECRET_DELIVERY_SCHEMA = 'qinglong/remote-secret-delivery@v2';
 
 const SECRET_REFERENCE = /^qlsecret:v1:[A-Za-z0-9_-]+$/;
 
 /** wire.md §5: exactly these 14 keys, written in this order. */
+@Rule<SecretDeliveryRequest>({
+  says:
+    'References are canonical, of the request’s project, distinct in both lists together, and at least one; ' +
+    'the bundle’s is pinned. A request that breaks this is answered with REMOTE_SECRET_DELIVERY_INVALID.',
+  // assertDeliveryScope keeps it, with that code.
+  check: () => null,
+})
 export class SecretDeliveryRequest {
   @OneOf([SECRET_DELIVERY_SCHEMA])
   schema: typeof SECRET_DELIVERY_SCHEMA;

@@ -1,0 +1,15 @@
+export {
+  absolutePath,
+  fileContent,
+  flag,
+  httpsOrigin,
+  integer,
+  listenAddress,
+  listOf,
+  LOG_LEVELS,
+  oneOf,
+  trustDomain,
+  type ListenAddress,
+  type LogLevel,
+} from './rules.js';
+export { invalidSetting, RuleBroken, Settings, type Rule } from './settings.js';
