@@ -209,7 +209,8 @@ describe('the table of events and states', () => {
 
 const revoked: Claimant = { ...claimant, workerStatus: 'revoked' };
 const former = { workerId: 'w', sessionId: '01890000-0000-7000-8000-000000000002' };
-const underLater: Claimant = { ...late, sessionId: former.sessionId, sessionGeneration: 2 };
+const inTime: Claimant = { ...claimant, sessionId: former.sessionId, sessionGeneration: 2 };
+const underLater: Claimant = { ...inTime, nowMs: 100 };
 
 describe('a revoked worker', () => {
   it.each<[string, () => unknown, string]>([
@@ -229,13 +230,9 @@ describe('a revoked worker', () => {
 
 describe('a former holder', () => {
   it.each<[string, () => unknown, string]>([
-    ['does not start', () => decideStarting(former, fence, execution('claimed'), underLater), FENCED],
-    ['does not run', () => decideRunning(former, runningRequest, execution('starting'), underLater), FENCED],
-    [
-      'does not renew',
-      () => decideRenewal(former, renewal, execution('running'), underLater),
-      RENEWAL_FENCED,
-    ],
+    ['does not start', () => decideStarting(former, fence, execution('claimed'), inTime), FENCED],
+    ['does not run', () => decideRunning(former, runningRequest, execution('starting'), inTime), FENCED],
+    ['does not renew', () => decideRenewal(former, renewal, execution('running'), inTime), RENEWAL_FENCED],
     [
       'says that it failed to start',
       () => decideStartFailure(former, fence, execution('starting'), underLater, 5),
