@@ -394,6 +394,12 @@ describe.each([
     expect((await world().leaseOf(held)).authorisations).toBe(0);
   });
 
+  it('is not granted when another delivery of the same claim overtakes it', async () => {
+    const held = await world().held('starting');
+    expect(await overtaken(held, () => world().authorize(held))).not.toBe('no refusal');
+    expect(await world().leaseOf(held)).toMatchObject({ authorisations: 1 });
+  });
+
   it('is granted once when the same request arrives twice at the same moment', async () => {
     const held = await world().held('starting');
     const codes = await Promise.all([
