@@ -8,6 +8,8 @@ const [command, ...args] = process.argv.slice(2);
 
 try {
   await prepare(command === 'demo' ? PROGRAMS : ['cli']);
+  // npm moves to the clone's root; files are named from where the person stands.
+  if (process.env.INIT_CWD) process.chdir(process.env.INIT_CWD);
   const main = join(ROOT, 'dist', 'cli', 'apps', 'cli', 'src', 'main.js');
   process.argv = [process.execPath, main, ...(command === undefined ? [] : [command]), ...args];
   createRequire(import.meta.url)(main);

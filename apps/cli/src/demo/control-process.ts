@@ -66,17 +66,21 @@ export function startControl(
   });
 }
 
-/** Waits until control listens. @throws Refusal */
+/** Waits until control listens and says that it is ready. @throws Refusal */
 export async function untilListening(program: Program, signal: AbortSignal): Promise<ControlProcess> {
   const line = await program.waitFor('listening', signal, START_DEADLINE_MS);
-  return {
-    program,
-    ports: {
-      ingress: port(line, 'ingress'),
-      management: port(line, 'management'),
-      plain: port(line, 'plain'),
-    },
+  const ports = {
+    ingress: port(line, 'ingress'),
+    management: port(line, 'management'),
+    plain: port(line, 'plain'),
   };
+  for (const path of ['livez', 'readyz']) {
+    const answer = await fetch(`http://127.0.0.1:${ports.plain}/${path}`, { signal });
+    await answer.body?.cancel();
+    if (!answer.ok)
+      throw new Refusal(`control says that it is not ready (/${path} answers ${answer.status}).`);
+  }
+  return { program, ports };
 }
 
 /** The environment of our programs: nothing is inherited, and temporary files stay in the demo's own place. */

@@ -9,6 +9,7 @@ import { DemoDatabase, type DatabaseUrlFiles } from './database.js';
 import type { DemoOptions } from './demo-options.js';
 import { startEmbeddedPostgres } from './embedded-postgres.js';
 import { ManagementClient } from './management-client.js';
+import { milestones } from './milestones.js';
 import { mountSecrets } from './mounted-secrets.js';
 import { createPki, type Pki } from './pki.js';
 import type { Program } from './program.js';
@@ -92,19 +93,12 @@ export class Demo {
       () => mountSecrets(workplace.mountedSecrets, this.projectId, this.input),
       `${this.input.entries.length} variables are one bundle in a file that only control can read; so is each ordinary secret (${this.input.secrets.length}).`,
     );
-    const control = await steps.run(
+    const { control, management } = await steps.run(
       'control',
       () => this.startControl(workplace, pki, files, watchdog),
-      'Control listens: one address for workers, one for operators, both behind mutual TLS 1.3.',
+      ({ routes }) =>
+        `Control is ready: one address for workers, one for operators, both behind mutual TLS 1.3; it describes its ${routes} routes itself.`,
     );
-    const management = new ManagementClient(
-      `https://127.0.0.1:${control.ports.management}`,
-      pki.caFile,
-      pki.operator,
-    );
-    cleanUp.add(() => {
-      management.close();
-    });
     const worker = await steps.run(
       'worker',
       () => this.startWorker(workplace, pki, control, management, watchdog),
@@ -132,6 +126,11 @@ export class Demo {
       ({ searchedBytes, needles, found }) =>
         `Searched ${searchedBytes} bytes for ${needles} names and values, in every spelling: ${found.length} found.`,
     );
+    if (surface.databaseFiles === null) {
+      steps.detail(
+        'The files of that PostgreSQL are out of reach from here: it was searched through SQL alone.',
+      );
+    }
     if (this.options.keep !== null) await this.keepRunning(workplace, pki, control, run);
     return { run, deliveries, log, proof };
   }
@@ -175,17 +174,23 @@ export class Demo {
     };
   }
 
-  private startControl(
+  private async startControl(
     workplace: Workplace,
     pki: Pki,
     files: DatabaseUrlFiles,
     watchdog: Watchdog,
-  ): Promise<ControlProcess> {
+  ): Promise<{ control: ControlProcess; management: ManagementClient; routes: number }> {
     const names = { trustDomain: TRUST_DOMAIN, operatorId: OPERATOR_ID };
     const program = startControl(workplace, pki, files, names);
     watchdog.end(program.pid);
     this.cleanUp.add(() => program.stop());
-    return untilListening(program, this.signal);
+    const control = await untilListening(program, this.signal);
+    const origin = `https://127.0.0.1:${control.ports.management}`;
+    const management = new ManagementClient(origin, pki.caFile, pki.operator);
+    this.cleanUp.add(() => {
+      management.close();
+    });
+    return { control, management, routes: await management.describedRoutes() };
   }
 
   private async startWorker(
@@ -239,6 +244,7 @@ export class Demo {
       }),
       'Control has the masked log and the record of every delivery.',
     );
+    for (const line of milestones(worker.lines, runId)) steps.detail(line);
     this.tellRun(run, log, deliveries);
     return { run, log, deliveries };
   }

@@ -92,9 +92,13 @@ export class ManagementClient {
     return this.#send('GET', `/api/v3/${path(['projects', projectId, 'runs', runId, 'log'])}`);
   }
 
-  /** The description of both listeners. */
-  async openApi(): Promise<unknown> {
-    return parseJson(await this.#send('GET', '/openapi.json'));
+  /** How many routes the description of both listeners has. @throws Refusal when it is no OpenAPI document */
+  async describedRoutes(): Promise<number> {
+    const document = parseJson(await this.#send('GET', '/openapi.json'));
+    if (isRecord(document) && typeof document.openapi === 'string' && isRecord(document.paths)) {
+      return Object.keys(document.paths).length;
+    }
+    throw new Refusal('control does not describe its routes as OpenAPI.');
   }
 
   close(): void {
@@ -141,6 +145,10 @@ export class ManagementClient {
       call.end(content ?? undefined);
     });
   }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 function path(segments: readonly string[]): string {

@@ -5,8 +5,14 @@ import { createInterface } from 'node:readline';
 import { Refusal } from '../refusal.js';
 import { endTree, identify } from './process-tree.js';
 
-/** One line of a program's log. */
-export type LogLine = Readonly<Record<string, unknown>>;
+/** One line of a program's log; every other field is the event's own. */
+export interface LogLine {
+  readonly event?: unknown;
+  readonly time?: unknown;
+  readonly msg?: unknown;
+  readonly runId?: unknown;
+  readonly [field: string]: unknown;
+}
 
 export interface ProgramOptions {
   /** What a person calls it. */
@@ -23,7 +29,8 @@ const STOP_GRACE_MS = 2000;
 
 /** A Node program of ours in a process of its own, watched through the JSON lines it logs. */
 export class Program {
-  readonly #lines: LogLine[] = [];
+  /** All that was logged so far. */
+  readonly lines: LogLine[] = [];
   readonly #listeners = new Set<(line: LogLine) => void>();
   readonly #ended: Promise<number | null>;
 
@@ -66,7 +73,7 @@ export class Program {
   waitFor(events: string | readonly string[], signal: AbortSignal, deadlineMs: number): Promise<LogLine> {
     const wanted = new Set(typeof events === 'string' ? [events] : events);
     const matches = (line: LogLine): boolean => typeof line.event === 'string' && wanted.has(line.event);
-    const known = this.#lines.find(matches);
+    const known = this.lines.find(matches);
     if (known) return Promise.resolve(known);
     return new Promise((resolve, reject) => {
       const finish = (settle: () => void): void => {
@@ -122,13 +129,13 @@ export class Program {
   }
 
   #record(line: LogLine): void {
-    this.#lines.push(line);
+    this.lines.push(line);
     for (const listener of this.#listeners) listener(line);
   }
 
   /** What the program said last; our programs put no secret and no foreign text into a message. */
   #lastWords(): string {
-    const said = this.#lines.at(-1)?.msg;
+    const said = this.lines.at(-1)?.msg;
     return typeof said === 'string' ? `: ${said}` : '';
   }
 }

@@ -36,13 +36,15 @@ const DECOY_TABLE = 'valise_demo_decoy';
 export class Proof {
   /** Too short to be searched for. */
   readonly unsearchable: readonly Needle[];
+  readonly #searchable: readonly Needle[];
   readonly #all: readonly Pattern[];
   #patterns: readonly Pattern[];
   #notDistinguishable: readonly Needle[] = [];
 
   constructor(needles: readonly Needle[]) {
+    this.#searchable = needles.filter(isSearchable);
     this.unsearchable = needles.filter((needle) => !isSearchable(needle));
-    this.#all = patternsOf(needles);
+    this.#all = patternsOf(this.#searchable);
     this.#patterns = this.#all;
   }
 
@@ -61,9 +63,10 @@ export class Proof {
     for (const program of programs) await search.tree(program);
     for (const text of publicTexts) search.bytes(Buffer.from(text), 'the task definition');
     const seen = search.seenPatterns;
-    this.#notDistinguishable = [
-      ...new Set([...seen].filter(({ part }) => part === 'whole').map(({ needle }) => needle)),
-    ];
+    const whole = [...seen].filter(({ form, part }) => form === 'raw' && part === 'whole');
+    this.#notDistinguishable = this.#searchable.filter(({ bytes }) =>
+      whole.some((pattern) => pattern.bytes.equals(bytes)),
+    );
     this.#patterns = this.#patterns.filter((pattern) => !seen.has(pattern));
   }
 
@@ -80,7 +83,7 @@ export class Proof {
       decoy.assertSeen(search.sightings);
       return {
         searchedBytes: search.searchedBytes,
-        needles: new Set(this.#patterns.map(({ needle }) => needle)).size,
+        needles: this.#searchable.length - this.#notDistinguishable.length,
         found: search.sightings.filter(({ pattern }) => !decoy.patterns.includes(pattern)),
         taskOutput: { names: printed.count('name'), values: printed.count('value') },
       };

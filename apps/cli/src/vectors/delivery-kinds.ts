@@ -83,7 +83,8 @@ export function writtenResponse({ result, expected }: { result: TextMaterial; ex
 }
 
 function readRequest(input: unknown): { path: WorkerSessionPath; body: SecretDeliveryRequest } {
-  if (typeof input !== 'object' || input === null) throw new ValiseError(CODE, { rule: 'object' });
+  if (typeof input !== 'object' || input === null)
+    throw new ValiseError(CODE, { field: 'request', rule: 'object' });
   const { workerId, workerSessionId, ...rest } = input as Record<string, unknown>;
   const path = readBody(WorkerSessionPath, { workerId, sessionId: workerSessionId }, CODE);
   const body = readBody(SecretDeliveryRequest, { schema: SECRET_DELIVERY_SCHEMA, ...rest }, CODE);
@@ -100,6 +101,7 @@ const asBytes = ({ secretRef, value }: TextItem): Delivered => ({ secretRef, val
 
 function utf8(text: unknown): Uint8Array {
   if (text instanceof Uint8Array) return text;
-  if (typeof text !== 'string' || !text.isWellFormed()) throw new ValiseError(CODE, { rule: 'well_formed' });
+  if (typeof text !== 'string' || !text.isWellFormed())
+    throw new ValiseError(CODE, { field: 'value', rule: 'well_formed' });
   return Buffer.from(text, 'utf8');
 }
