@@ -55,7 +55,7 @@ export function digestLegacyTaskSet(items: readonly LegacyTaskItem[]): LegacySet
   const tasks = readList(items, MAX_LEGACY_TASKS, 'tasks', refuseApplication).map((item, index) =>
     readLegacyTaskItem(readRecord(item, TASK_KEYS, [], `tasks[${index}]`, refuseApplication)),
   );
-  assertRising(tasks, ({ taskId }) => taskId);
+  assertRising(tasks, 'taskId', 'tasks');
   return digests('task', tasks, ({ ordinal, taskId, previousRevision, previousContentDigest }) => ({
     ordinal,
     taskId,
@@ -72,7 +72,7 @@ export function digestLegacyTriggerSet(items: readonly LegacyTriggerItem[]): Leg
   const triggers = readList(items, MAX_LEGACY_TRIGGERS, 'triggers', refuseApplication).map((item, index) =>
     readLegacyTriggerItem(readRecord(item, TRIGGER_KEYS, [], `triggers[${index}]`, refuseApplication)),
   );
-  assertRising(triggers, ({ triggerId }) => triggerId);
+  assertRising(triggers, 'triggerId', 'triggers');
   return digests('trigger', triggers, (trigger) => ({
     ordinal: trigger.ordinal,
     triggerId: trigger.triggerId,
@@ -114,14 +114,17 @@ export function readLegacyTriggerItem(given: Plain): LegacyTriggerItem {
 const readPrevious = (given: Plain, key: string): number =>
   integer(given[key], 1, MAX_INT32 - 1, key, refuseApplication);
 
-function assertRising<T extends { readonly ordinal: number }>(
-  items: readonly T[],
-  id: (item: T) => string,
+function assertRising<K extends string>(
+  items: readonly ({ readonly ordinal: number } & Readonly<Record<K, string>>)[],
+  id: K,
+  field: string,
 ): void {
   for (const [index, item] of items.entries()) {
     const previous = items[index - 1];
-    if (item.ordinal !== index) refuseApplication({ rule: 'ordinal', index });
-    if (previous && id(previous) >= id(item)) refuseApplication({ rule: 'order', index });
+    if (item.ordinal !== index) refuseApplication({ field: `${field}[${index}].ordinal`, rule: 'ordinal' });
+    if (previous && previous[id] >= item[id]) {
+      refuseApplication({ field: `${field}[${index}].${id}`, rule: 'order' });
+    }
   }
 }
 

@@ -112,7 +112,8 @@ function readPreferred(value: unknown, refuse: Refuse): Preference[] {
     const at = `${field}[${index}]`;
     const { labels, weight } = readRecord(each, ['labels', 'weight'], [], at, refuse);
     const read = readLabels(labels, `${at}.labels`, refuse);
-    if (Object.keys(read).length === 0) refuse({ field: `${at}.labels`, rule: 'min_items', limit: 1 });
+    if (Object.keys(read).length === 0)
+      refuse({ field: `${at}.labels`, rule: 'min_items', limit: 1, actual: 0 });
     return { labels: read, weight: integer(weight, 1, MAX_WEIGHT, `${at}.weight`, refuse) };
   });
 }

@@ -54,7 +54,7 @@ const refuse: Refuse = refusal('WORKER_CAPABILITIES_INVALID');
  * digest names its content.
  * @throws ValiseError WORKER_CAPABILITIES_INVALID
  */
-export function parseCapabilities(json: string): WorkerCapabilities {
+export function parseCapabilities(json: unknown): WorkerCapabilities {
   const capabilities = readCapabilities(parse(json));
   if (JSON.stringify(capabilities) !== json) refuse({ field: 'capabilities', rule: 'canonical' });
   return capabilities;
@@ -71,7 +71,8 @@ export function writeCapabilities(capabilities: WorkerCapabilities): string {
   return json;
 }
 
-function parse(json: string): unknown {
+function parse(json: unknown): unknown {
+  if (typeof json !== 'string') refuse({ field: 'capabilities', rule: 'string' });
   const actual = utf8Bytes(json);
   if (actual > MAX_BYTES) refuse({ field: 'capabilities', rule: 'max_bytes', limit: MAX_BYTES, actual });
   try {
