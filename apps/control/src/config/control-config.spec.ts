@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ValiseError } from '@valise/contracts/failure';
+import { Settings } from '@valise/contracts/settings';
 import { ControlConfig } from './control-config.js';
-import { Settings } from './settings.js';
 
 let directory: string;
 let environment: Record<string, string>;
@@ -41,7 +41,7 @@ function refusal(): unknown {
     read();
     return null;
   } catch (error) {
-    return error instanceof ValiseError ? [error.code, error.facts.variable] : error;
+    return error instanceof ValiseError ? [error.code, error.facts.setting] : error;
   }
 }
 

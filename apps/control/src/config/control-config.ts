@@ -1,16 +1,16 @@
-import { type Operators, parseOperators } from './operators.js';
 import {
   absolutePath,
   fileContent,
   integer,
-  type ListenAddress,
+  LOG_LEVELS,
   listenAddress,
   oneOf,
   Settings,
   trustDomain,
-} from './settings.js';
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
+  type ListenAddress,
+  type LogLevel,
+} from '@valise/contracts/settings';
+import { parseOperators, type Operators } from './operators.js';
 
 /** The files of a listener's identity, and of the authority that issues its callers' certificates. */
 export interface TlsFiles {
@@ -32,7 +32,7 @@ export class ControlConfig {
   readonly secretsDirectory: string;
   readonly operators: Operators;
   readonly sweepIntervalMs: number;
-  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly logLevel: LogLevel;
 
   /** @throws ValiseError configuration_invalid: the first variable that is missing, malformed or unknown. */
   static read(): ControlConfig {

@@ -4,10 +4,9 @@ import { Writable } from 'node:stream';
 import type { Request } from 'express';
 import { pino } from 'pino';
 import { QueryFailedError } from 'typeorm';
-import { ValiseError } from '@valise/contracts/failure';
+import { describeError, ValiseError } from '@valise/contracts/failure';
 import { createListener, listen } from './listener.js';
 import { ListenerCodes } from './listener-codes.js';
-import { reduceError } from './log.js';
 
 const CANARY = 'hunter2-canary';
 
@@ -56,7 +55,7 @@ beforeAll(async () => {
       done();
     },
   });
-  const log = pino({ serializers: { err: reduceError } }, sink);
+  const log = pino({ serializers: { err: describeError } }, sink);
   app = await createListener(FailingModule, ListenerCodes.MANAGEMENT, log, null);
   origin = `http://127.0.0.1:${await listen(app, { host: '127.0.0.1', port: 0 })}`;
 });

@@ -6,7 +6,7 @@ import { NestFactory, Reflector } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
-import type { ListenAddress } from '../config/settings.js';
+import type { ListenAddress } from '@valise/contracts/settings';
 import { DtoPipe } from './dto.pipe.js';
 import { FailureFilter } from './failure.filter.js';
 import { JsonBodyInterceptor } from './json-body.interceptor.js';

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, stdTimeFunctions, type Logger } from 'pino';
-import { ValiseError } from '@valise/contracts/failure';
+import { describeError } from '@valise/contracts/failure';
 
 /** Injects the program's log. */
 export const LOG = Symbol('log');
@@ -10,23 +10,12 @@ export const LOG = Symbol('log');
  * TypeORM and PostgreSQL all put the refused value into their messages.
  */
 export function createLog(level: string): Logger {
-  return pino({ level, base: null, timestamp: stdTimeFunctions.isoTime, serializers: { err: reduceError } });
-}
-
-/** Type, code, SQLSTATE and stack frames of an error; its message only where it is one of ours. */
-export function reduceError(error: unknown): Record<string, unknown> {
-  if (!(error instanceof Error)) return { type: typeof error };
-  const { code } = error as { code?: unknown };
-  return {
-    type: error.constructor.name,
-    ...(typeof code === 'string' && /^[A-Za-z0-9_]{1,64}$/.test(code) && { code }),
-    ...(error instanceof ValiseError && { facts: error.facts }),
-    frames: (error.stack ?? '')
-      .split('\n')
-      .filter((line) => /^\s+at /.test(line))
-      .map((line) => line.trim()),
-    ...(error.cause !== undefined && { cause: reduceError(error.cause) }),
-  };
+  return pino({
+    level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    serializers: { err: describeError },
+  });
 }
 
 /** Nest's own messages go to debug; they name modules and routes only. Its errors reach us through the failure filter. */

@@ -34,25 +34,29 @@ describe('the configuration', () => {
   it.each(Object.keys(COMPLETE))('is refused without %s', (setting) => {
     const rest = Object.entries(COMPLETE).filter(([name]) => name !== setting);
     expect(() => readConfig(Object.fromEntries(rest), ROOT)).toThrow(ValiseError);
-    expect(refusal({ [setting]: '' })).toEqual({ code: 'configuration_invalid', setting, rule: 'required' });
+    expect(refusal({ [setting]: '' })).toEqual({
+      code: 'configuration_invalid',
+      setting,
+      rule: 'is required',
+    });
   });
 
   it.each([
-    ['VALISE_CONTROL_URL', 'http://control.example', 'https_origin'],
-    ['VALISE_CONTROL_URL', 'https://user:hunter2@control.example', 'https_origin'],
-    ['VALISE_CONTROL_URL', 'https://control.example/path', 'https_origin'],
-    ['VALISE_STATE_DIRECTORY', 'relative', 'absolute_path'],
-    ['VALISE_SLOTS', '0', 'integer_1_to_1024'],
-    ['VALISE_SLOTS', '1e2', 'integer_1_to_1024'],
-    ['VALISE_SLOTS', ' 1', 'integer_1_to_1024'],
-    ['VALISE_LEASE_DURATION_MS', '4999', 'integer_5000_to_600000'],
-    ['VALISE_SLOT_UID_BASE', '0', 'integer_1000_to_2147483647'],
-    ['VALISE_UNSAFE_SHARED_UID', 'yes', 'true_or_false'],
-    ['VALISE_TASK_PATH', '/bin:relative', 'absolute_paths'],
-    ['VALISE_ALLOWED_NAMES', 'NODE_OPTIONS, LD_PRELOAD', 'variable_names'],
-    ['VALISE_ALLOWED_NAMES', 'QL3_RUN_ID', 'variable_names'],
-    ['VALISE_LOG_LEVEL', 'verbose', 'log_level'],
-    ['VALISE_SLOT', '1', 'unknown'],
+    ['VALISE_CONTROL_URL', 'http://control.example', 'must be an https origin'],
+    ['VALISE_CONTROL_URL', 'https://user:hunter2@control.example', 'must be an https origin'],
+    ['VALISE_CONTROL_URL', 'https://control.example/path', 'must be an https origin'],
+    ['VALISE_STATE_DIRECTORY', 'relative', 'must be an absolute path'],
+    ['VALISE_SLOTS', '0', 'must be a whole number from 1 to 1024'],
+    ['VALISE_SLOTS', '1e2', 'must be a whole number from 1 to 1024'],
+    ['VALISE_SLOTS', ' 1', 'must be a whole number from 1 to 1024'],
+    ['VALISE_LEASE_DURATION_MS', '4999', 'must be a whole number from 5000 to 600000'],
+    ['VALISE_SLOT_UID_BASE', '0', 'must be a whole number from 1000 to 2147483647'],
+    ['VALISE_UNSAFE_SHARED_UID', 'yes', 'must be true or false'],
+    ['VALISE_TASK_PATH', '/bin:relative', 'must be an absolute path'],
+    ['VALISE_ALLOWED_NAMES', 'NODE_OPTIONS, LD_PRELOAD', 'must be names of variables'],
+    ['VALISE_ALLOWED_NAMES', 'QL3_RUN_ID', 'must be names of variables'],
+    ['VALISE_LOG_LEVEL', 'verbose', 'must be one of trace, debug, info, warn, error, fatal'],
+    ['VALISE_SLOT', '1', 'is not a setting of this program'],
   ])('is refused with %s=%s, naming setting and rule, never the value', (setting, value, rule) => {
     expect(refusal({ [setting]: value })).toEqual({ code: 'configuration_invalid', setting, rule });
   });

@@ -1,4 +1,4 @@
-import type { LogLevel } from '../logs/event-log.js';
+import type { LogLevel } from '@valise/contracts/settings';
 
 /** How tasks are kept apart: a uid and gid per slot (as root), or everything under the worker's own. */
 export type Isolation =

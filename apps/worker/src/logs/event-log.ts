@@ -1,8 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
-import { ValiseError } from '@valise/contracts/failure';
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+import { describeError } from '@valise/contracts/failure';
+import type { LogLevel } from '@valise/contracts/settings';
 
 /** Identifiers, counts and times. Never a value, a name out of a bundle, or foreign text. */
 export type EventFields = Readonly<Record<string, string | number | boolean | null>>;
@@ -25,23 +23,11 @@ export class EventLog {
 
   /** Says why the process cannot go on. */
   fatal(event: string, error: unknown): void {
-    this.#logger.fatal({ event, error: describe(error) });
+    this.#logger.fatal({ event, error: describeError(error) });
   }
 
   /** Says that something failed, and what is known about why. */
   failure(event: string, error: unknown, fields: EventFields = {}): void {
-    this.#logger.warn({ ...fields, event, error: describe(error) });
+    this.#logger.warn({ ...fields, event, error: describeError(error) });
   }
-}
-
-/** Foreign messages quote their input (JSON.parse, spawn): of a foreign error only type, errno and frames are told. */
-function describe(error: unknown): object {
-  if (error instanceof ValiseError) return { code: error.code, ...error.facts };
-  if (!(error instanceof Error)) return { type: typeof error };
-  const { code } = error as NodeJS.ErrnoException;
-  const errno = typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,40}$/.test(code) ? { errno: code } : {};
-  const frames = (error.stack ?? '')
-    .split('\n')
-    .filter((line) => /^ {4}at [\w.<>[\] #]* ?\(?(?:node:|\/)/.test(line));
-  return { type: error.constructor.name, ...errno, frames: frames.map((line) => line.trim()) };
 }

@@ -26,10 +26,8 @@ export class Settings {
   take<T>(variable: string, rule: Rule<T>, fallback?: T): T {
     const text = this.#texts.get(variable);
     this.#texts.delete(variable);
-    if (text === undefined) {
-      if (fallback === undefined) throw invalidSetting(variable, 'is required');
-      return fallback;
-    }
+    if (text === undefined && fallback !== undefined) return fallback;
+    if (text === undefined || text === '') throw invalidSetting(variable, 'is required');
     try {
       return rule(text);
     } catch (error) {
@@ -44,6 +42,6 @@ export class Settings {
   }
 }
 
-export function invalidSetting(variable: string, rule: string): ValiseError {
-  return new ValiseError('configuration_invalid', { variable, rule });
+export function invalidSetting(setting: string, rule: string): ValiseError {
+  return new ValiseError('configuration_invalid', { setting, rule });
 }
