@@ -4,22 +4,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { transformFileSync } from '@swc/core';
 
-const SOURCE = join(__dirname, '..');
-const folder = mkdtempSync(join(tmpdir(), 'documents-'));
+const ROOT = join(__dirname, '..');
+const folder = mkdtempSync(join(tmpdir(), 'purity-'));
 
-/** The documents as CommonJS, so that a bare node can load them. */
-function compile(noun: string): void {
-  mkdirSync(join(folder, noun));
-  for (const file of readdirSync(join(SOURCE, noun))) {
-    if (file.endsWith('.spec.ts')) continue;
-    const options = {
-      jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
-      module: { type: 'commonjs' },
-    } as const;
-    const { code } = transformFileSync(join(SOURCE, noun, file), { ...options, swcrc: false });
-    writeFileSync(join(folder, noun, file.replace(/ts$/, 'js')), code);
+/** Sources as CommonJS, so that a bare node can load them and nothing else is in the way. */
+function compile(source: string, part: string, files: readonly string[]): void {
+  mkdirSync(join(folder, part));
+  const options = {
+    jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
+    module: { type: 'commonjs' },
+    swcrc: false,
+  } as const;
+  for (const file of files) {
+    const { code } = transformFileSync(join(ROOT, source, file), options);
+    const bare = code.replaceAll('@valise/contracts/', '../');
+    writeFileSync(join(folder, part, file.replace(/ts$/, 'js')), bare);
   }
 }
+
+const sourcesOf = (directory: string): string[] =>
+  readdirSync(join(ROOT, directory)).filter((file) => !file.endsWith('spec.ts'));
 
 function node(program: string, environment: Record<string, string> = {}): unknown {
   const path = join(folder, 'program.js');
@@ -28,33 +32,40 @@ function node(program: string, environment: Record<string, string> = {}): unknow
 }
 
 beforeAll(() => {
-  compile('documents');
-  compile('failure');
-  symlinkSync(join(SOURCE, '../../../node_modules'), join(folder, 'node_modules'));
+  for (const part of ['documents', 'failure']) {
+    compile(`libs/contracts/src/${part}`, part, sourcesOf(`libs/contracts/src/${part}`));
+  }
+  compile('libs/materializer/src', 'materializer', ['expand-environment.ts', 'environment-budget.ts']);
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
 });
 
 afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
+/** The packages and modules of Node that anything loaded by `entry` asks for; every file loaded for them is semver's. */
+function loadedBy(entry: string): string[] {
+  const loaded = node(`
+    const Module = require('node:module');
+    const load = Module._load;
+    const requests = new Set();
+    Module._load = function (request, parent) {
+      if (parent.filename !== __filename && !request.startsWith('.')) requests.add(request);
+      return load.apply(this, arguments);
+    };
+    require('${entry}');
+    Module._load = load;
+    const outside = Object.keys(require.cache).filter((file) => !file.startsWith(__dirname));
+    console.log(JSON.stringify({ requests: [...requests].sort(), outside }));
+  `) as { requests: string[]; outside: string[] };
+  expect(loaded.outside.length).toBeGreaterThan(0);
+  expect(loaded.outside.filter((file) => !file.includes('/node_modules/semver/'))).toEqual([]);
+  return loaded.requests;
+}
+
 describe('the documents of the contracts', () => {
   it('load node:crypto, semver and themselves, and nothing that does I/O', () => {
-    const loaded = node(`
-      const Module = require('node:module');
-      const load = Module._load;
-      const requests = new Set();
-      Module._load = function (request, parent) {
-        if (parent.filename !== __filename && !request.startsWith('.')) requests.add(request);
-        return load.apply(this, arguments);
-      };
-      require('./documents/index.js');
-      Module._load = load;
-      const outside = Object.keys(require.cache).filter((file) => !file.startsWith(__dirname));
-      console.log(JSON.stringify({ requests: [...requests].sort(), outside }));
-    `) as { requests: string[]; outside: string[] };
-    expect(loaded.requests).toEqual(['node:crypto', 'semver']);
-    expect(loaded.outside.length).toBeGreaterThan(0);
-    expect(loaded.outside.filter((file) => !file.includes('/node_modules/semver/'))).toEqual([]);
+    expect(loadedBy('./documents/index.js')).toEqual(['node:crypto', 'semver']);
   });
 
   it('order names and digest revisions alike under every locale, where localeCompare does not', () => {
@@ -93,5 +104,11 @@ describe('the documents of the contracts', () => {
       new Set(['_A a A A1 AA b CH_X D_X H_X I T Y Z']),
     );
     expect(new Set(results.map(({ digest }) => digest)).size).toBe(1);
+  });
+});
+
+describe('the function of the materializer', () => {
+  it('loads the documents of the contracts and nothing else', () => {
+    expect(loadedBy('./materializer/expand-environment.js')).toEqual(['node:crypto', 'semver']);
   });
 });
