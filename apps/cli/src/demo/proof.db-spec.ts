@@ -20,7 +20,7 @@ describe('the proof', () => {
   let database: Client;
   let surface: Surface;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'valise-proof-spec-'));
     chmodSync(directory, 0o711);
     for (const name of ['tmp', 'mounted', 'program']) mkdirSync(join(directory, name));
@@ -35,13 +35,12 @@ describe('the proof', () => {
       databaseFiles: server.dataDirectory,
     };
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await database.end();
     await server.stop();
     rmSync(directory, { recursive: true });
   });
 
-  // A server each: what one test writes stays in the write-ahead log.
   const proofAfter = async (happening: () => unknown, log = ''): Promise<ProofResult> => {
     const proof = new Proof(needles);
     await proof.learn(surface, [join(directory, 'program')], []);
@@ -59,25 +58,13 @@ describe('the proof', () => {
     expect(result.searchedBytes).toBeGreaterThan(20_000_000);
   });
 
-  it('finds a value in a row, where SQL and the files both show it', async () => {
-    await database.query('CREATE TABLE leak (body jsonb)');
-    const { found } = await proofAfter(() =>
-      database.query('INSERT INTO leak VALUES ($1)', [{ t: 'tok-51f0c1f7"x' }]),
-    );
-    const places = found.map(({ place }) => place);
-    expect(places).toContain('public.leak.body');
-    expect(places.some((place) => place.startsWith(`${server.dataDirectory}/`))).toBe(true);
-    expect(new Set(found.map(({ pattern }) => pattern.needle.label))).toEqual(
-      new Set(['value of API_TOKEN']),
-    );
-  });
-
   it('finds a name in a log file, in base64', async () => {
     const file = join(directory, 'worker.log');
     const { found } = await proofAfter(() => {
       writeFileSync(file, Buffer.from('{"API_TOKEN":1}').toString('base64'));
     });
     expect(found).toMatchObject([{ place: file, pattern: { form: 'base64', needle: { kind: 'name' } } }]);
+    rmSync(file);
   });
 
   it('counts names that the task printed apart, also where its log is stored', async () => {
@@ -87,6 +74,7 @@ describe('the proof', () => {
       writeFileSync(file, `head${log}tail`);
     }, log);
     expect(result).toMatchObject({ found: [], taskOutput: { names: 1, values: 0 } });
+    rmSync(file);
   });
 
   it('counts a value that the task printed unmasked', async () => {
@@ -107,5 +95,19 @@ describe('the proof', () => {
     await proofAfter(() => undefined);
     const { rows } = await database.query("SELECT 1 FROM pg_class WHERE relname = 'valise_demo_decoy'");
     expect(rows).toEqual([]);
+  });
+
+  // Last, because what it writes stays in the write-ahead log.
+  it('finds a value in a row, where SQL and the files both show it', async () => {
+    await database.query('CREATE TABLE leak (body jsonb)');
+    const { found } = await proofAfter(() =>
+      database.query('INSERT INTO leak VALUES ($1)', [{ t: 'tok-51f0c1f7"x' }]),
+    );
+    const places = found.map(({ place }) => place);
+    expect(places).toContain('public.leak.body');
+    expect(places.some((place) => place.startsWith(`${server.dataDirectory}/`))).toBe(true);
+    expect(new Set(found.map(({ pattern }) => pattern.needle.label))).toEqual(
+      new Set(['value of API_TOKEN']),
+    );
   });
 });
