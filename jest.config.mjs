@@ -27,6 +27,8 @@ const shared = {
 };
 
 export default {
+  // For what hangs; a busy machine is not a failure.
+  testTimeout: 120_000,
   projects: [
     { ...shared, displayName: 'unit', testMatch: ['**/*.spec.ts'] },
     { ...shared, displayName: 'db', testMatch: ['**/*.db-spec.ts'] },

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import {
   createSecretReference,
   writeEnvironmentBundle,
@@ -14,9 +15,8 @@ const SECRET = reference('secret');
 const BUNDLE = reference('bundle');
 const SECRET_VALUE = `p$$a$(x)\${HOME}\`id\` 'q' "d"`;
 const BUNDLE_VALUE = ' first\r\nsecond line\n\t';
-const LEASE_MS = 1500;
-
-jest.setTimeout(30_000);
+/** Long enough that a busy machine does not lose it between two renewals. */
+const LEASE_MS = 4000;
 
 let worker: WorkerUnderTest;
 
@@ -263,11 +263,23 @@ describe('before anything is started, an attempt', () => {
 });
 
 describe('a running task', () => {
-  const endless = 'trap "echo told; exit 9" TERM; echo up; while :; do sleep 0.02; done';
+  const trapped = path('trapped');
+  /** Marks that it will obey a TERM, and waits for one. */
+  const endless = `trap "echo told; exit 9" TERM; echo up; : > ${trapped}; while :; do sleep 0.02; done`;
+
+  /** Acknowledged as running, and ready to be told to stop. */
+  async function running(): Promise<void> {
+    await worker.control.heard('running');
+    while (!existsSync(trapped)) await setImmediate();
+  }
+
+  beforeEach(() => {
+    rmSync(trapped, { force: true });
+  });
 
   it('is stopped when control asks, has its grace, and the attempt is cancelled', async () => {
     const completion = endOf(plan(endless), 'completion');
-    await worker.control.heard('running');
+    await running();
     worker.control.on('lease-control', (question) =>
       worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
     );
@@ -281,7 +293,7 @@ describe('a running task', () => {
 
   it('has succeeded when it exits with 0 on a stop', async () => {
     const completion = endOf(plan(endless.replace('exit 9', 'exit 0')), 'completion');
-    await worker.control.heard('running');
+    await running();
     worker.control.on('lease-control', (question) =>
       worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
     );

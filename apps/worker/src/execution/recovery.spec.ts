@@ -12,8 +12,6 @@ import type { InboxEvent } from '../inbox/inbox-transition.js';
 import { makePrivateDirectory } from '../inbox/durable-file.js';
 import { identify } from './process-table.js';
 
-jest.setTimeout(20_000);
-
 const SESSION = '0190a0b0-0000-7000-8000-000000000001';
 const CLAIM = { offerId: '0a0b0c0d-0000-4000-8000-000000000001', leaseToken: 'T'.repeat(43) };
 const LAUNCH = { logArtifactId: `wlog-${'0'.repeat(30)}`, callbackToken: 'C'.repeat(43), launchedAtMs: 1 };
