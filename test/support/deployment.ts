@@ -14,8 +14,14 @@ import { TestPki } from './test-pki.js';
 import { WorkerClient } from './worker-client.js';
 
 export const TRUST_DOMAIN = 'valise.test';
-const OPERATOR = 'alice';
-const VIEWER = 'viewer';
+/** Every kind of operator; `alice` is the one that tests act as. */
+export const OPERATORS = {
+  alice: { '*': 'admin' },
+  viewer: { [PROJECT]: 'viewer' },
+  editor: { [PROJECT]: 'editor' },
+  'project-admin': { [PROJECT]: 'admin' },
+  elsewhere: { 'another-project': 'admin' },
+};
 const START_DEADLINE_MS = 30_000;
 const ROOT = join(__dirname, '../..');
 const ENDED = ['succeeded', 'failed', 'cancelled', 'timed_out', 'lost'];
@@ -61,7 +67,7 @@ export class Deployment {
   private async startControl(settings: Readonly<Record<string, string>>): Promise<void> {
     const { pki, database } = this;
     const control = await pki.server('control');
-    const operator = await pki.operator(OPERATOR);
+    const operator = await pki.operator('alice');
     const file = (name: string, content: string): string => {
       const path = join(this.directory, name);
       writeFileSync(path, content, { mode: 0o600 });
@@ -79,10 +85,7 @@ export class Deployment {
       VALISE_TLS_KEY_FILE: control.keyFile,
       VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
       VALISE_SECRETS_DIRECTORY: join(this.directory, 'secrets'),
-      VALISE_OPERATORS_FILE: file(
-        'operators',
-        JSON.stringify({ [OPERATOR]: { '*': 'admin' }, [VIEWER]: { [PROJECT]: 'viewer' } }),
-      ),
+      VALISE_OPERATORS_FILE: file('operators', JSON.stringify(OPERATORS)),
       ...settings,
     });
     const line = await program.waitFor(

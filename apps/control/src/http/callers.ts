@@ -1,4 +1,6 @@
 import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
+import type { Reflector } from '@nestjs/core';
+import type { Operator } from '@valise/authority';
 import type { Request } from 'express';
 import type { WorkerSessionPath } from '@valise/contracts/wire';
 import type { CallerIdentity } from '../tls/caller-identity.js';
@@ -7,10 +9,18 @@ import type { Role } from '../config/operators.js';
 /** Who may call a route: the worker its path names, any known operator, or an operator with at least this role. */
 export type Callers = 'worker' | 'operator' | Role;
 
-export const CALLERS = 'valise:callers';
+const CALLERS = 'valise:callers';
 
 /** Names a route's callers. A route without it may be called by nobody. */
 export const Callers = (callers: Callers): MethodDecorator & ClassDecorator => SetMetadata(CALLERS, callers);
+
+/** The callers that the route of `context` names; undefined means nobody. */
+export function callersOf(reflector: Reflector, context: ExecutionContext): Callers | undefined {
+  return reflector.getAllAndOverride<Callers | undefined>(CALLERS, [
+    context.getHandler(),
+    context.getClass(),
+  ]);
+}
 
 /** A request after its guard: the identity stands in the certificate, never in body, header or path. */
 export interface CalledRequest extends Request {
@@ -26,7 +36,7 @@ export interface WorkerCaller extends WorkerSessionPath {
 
 /** The caller, as the guard found it. */
 export const Caller = createParamDecorator(
-  (_: unknown, context: ExecutionContext): WorkerCaller | { operatorId: string } => {
+  (_: unknown, context: ExecutionContext): WorkerCaller | Operator => {
     const request = context.switchToHttp().getRequest<CalledRequest>();
     const { caller, params } = request;
     if (!caller) throw new Error('a route without a guard has no caller');

@@ -5,13 +5,8 @@ export class ListenerCodes {
   private constructor(
     readonly invalid: FailureCode,
     readonly notFound: FailureCode,
-    readonly unavailable: FailureCode,
   ) {}
 
-  static readonly INGRESS = new ListenerCodes(
-    'invalid_worker_request',
-    'worker_route_not_found',
-    'worker_ingress_unavailable',
-  );
-  static readonly MANAGEMENT = new ListenerCodes('invalid_request', 'not_found', 'management_unavailable');
+  static readonly INGRESS = new ListenerCodes('invalid_worker_request', 'worker_route_not_found');
+  static readonly MANAGEMENT = new ListenerCodes('invalid_request', 'not_found');
 }

@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import { ValiseError } from '@valise/contracts/failure';
 import { ControlConfig } from '../config/control-config.js';
 import { callerIdentity } from '../tls/caller-identity.js';
-import { type CalledRequest, CALLERS, type Callers } from './callers.js';
+import { type CalledRequest, callersOf, type Callers } from './callers.js';
 
 /** Lets an operator reach what its role in the path's project allows. Global in management. */
 @Injectable()
@@ -18,10 +18,7 @@ export class OperatorCertificateGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<CalledRequest>();
     const caller = callerIdentity(request, this.config.trustDomain, Date.now());
     if (caller?.kind !== 'operator') throw new ValiseError('operator_authentication_required');
-    const callers = this.reflector.getAllAndOverride<Callers | undefined>(CALLERS, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
+    const callers = callersOf(this.reflector, context);
     if (!this.permits(caller.id, callers, request)) throw new ValiseError('operator_not_permitted');
     request.caller = caller;
     return true;

@@ -4,7 +4,7 @@ import { ValiseError } from '@valise/contracts/failure';
 import { readBody, WorkerSessionPath } from '@valise/contracts/wire';
 import { ControlConfig } from '../config/control-config.js';
 import { callerIdentity } from '../tls/caller-identity.js';
-import { type CalledRequest, CALLERS, type Callers } from './callers.js';
+import { type CalledRequest, callersOf } from './callers.js';
 
 /** Lets a worker reach the routes of its own path, and nobody else reach anything. Global in the ingress. */
 @Injectable()
@@ -19,10 +19,7 @@ export class WorkerCertificateGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<CalledRequest>();
     const caller = callerIdentity(request, this.config.trustDomain, Date.now());
     if (caller?.kind !== 'worker') throw new ValiseError('worker_authentication_required');
-    const callers = this.reflector.getAllAndOverride<Callers | undefined>(CALLERS, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
+    const callers = callersOf(this.reflector, context);
     if (callers !== 'worker' || request.params.workerId !== caller.id)
       throw new ValiseError('worker_identity_mismatch');
     // The wire has no query; one would be an unknown key that nobody refused.

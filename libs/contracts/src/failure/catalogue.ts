@@ -123,7 +123,6 @@ export const FAILURES = {
 
   // Start-up and the command line.
   configuration_invalid: { status: 500, title: 'A setting is missing, unknown or malformed.' },
-  environment_file_invalid: { status: 400, title: 'The dotenv file cannot be read as a whole.' },
 } as const satisfies Record<string, FailureEntry>;
 
 export type FailureCode = keyof typeof FAILURES;
