@@ -110,6 +110,16 @@ describe('an environment bundle', () => {
     },
   );
 
+  it('is refused for two entries of one name', () => {
+    const entries = [
+      { name: 'A', value: '1' },
+      { name: 'B', value: '2' },
+      { name: 'A', value: '1' },
+    ];
+    const facts = refused({ field: 'entries[2].name', rule: 'duplicate_name' });
+    expect(refusal(() => parseEnvironmentBundle(carrier(entries)))).toEqual(facts);
+  });
+
   it.each([
     ['a duplicate key of an entry', '{"name":"A","name":"B","value":"1"}', 'duplicate_key'],
     ['a duplicate key spelled with an escape', '{"name":"A","value":"1","\\u0076alue":"2"}', 'duplicate_key'],

@@ -48,6 +48,19 @@ describe('strict JSON', () => {
     expect(refusal(Buffer.from(hex, 'hex'))).toEqual({ code: 'JSON_INVALID', rule: 'utf8', offset: 1 });
   });
 
+  it('refuses a BOM as bytes, which a decoder would drop', () => {
+    const facts = { code: 'JSON_INVALID', rule: 'unexpected', offset: 0 };
+    expect(refusal(Buffer.from('efbbbf7b7d', 'hex'))).toEqual(facts);
+  });
+
+  it.each([
+    '{"a":"\\\\","b":"\\"","c":":"}',
+    '{"\\"":":\\\\\\"","\\\\":"\\u0041:"}',
+    '["\\u003a",{"x":"\\n:"}]',
+  ])('counts no key inside a string with escapes: %s', (text) => {
+    expect(parseJson(text)).toEqual(JSON.parse(text));
+  });
+
   it('takes 64 levels and refuses a depth bomb at the 65th', () => {
     const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
     expect(refusal(nested(64))).toBeNull();

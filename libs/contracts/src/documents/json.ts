@@ -6,6 +6,7 @@ const refuse: Refuse = refusal('JSON_INVALID');
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const LETTER_U = 0x75;
 
 /**
  * Parses strict JSON: RFC 8259 without a BOM, ill-formed UTF-8, lone surrogates, duplicate keys (however spelled) and
@@ -28,12 +29,11 @@ function parse(input: Uint8Array | string): { value: unknown } | null {
   try {
     const text = typeof input === 'string' ? input : decoder.decode(input);
     const value: unknown = JSON.parse(text);
+    const { keys, hasUnicodeEscapes } = scan(text);
     // Well-formed text can still spell a lone surrogate as an escape.
-    const judge = new ValueJudge(
-      text.includes('\\u') || (typeof input === 'string' && !input.isWellFormed()),
-    );
+    const judge = new ValueJudge(hasUnicodeEscapes || (typeof input === 'string' && !input.isWellFormed()));
     // JSON.parse keeps the last of equal keys, so a duplicate is a key of the text that the value lacks.
-    return judge.accepts(value, 0) && judge.keys === countKeys(text) ? { value } : null;
+    return judge.accepts(value, 0) && judge.keys === keys ? { value } : null;
   } catch {
     // The message of a foreign error quotes the text.
     return null;
@@ -65,21 +65,29 @@ class ValueJudge {
   }
 }
 
-/** The keys in a text that is JSON: its colons outside strings. */
-function countKeys(text: string): number {
+/** Of a text that is JSON: how many keys it has (its colons outside strings), and whether `\u` stands in a string. */
+function scan(text: string): { keys: number; hasUnicodeEscapes: boolean } {
   let keys = 0;
+  let hasUnicodeEscapes = false;
+  let escape = indexOrEnd(text, '\\', 0);
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === COLON) keys++;
-    else if (code === QUOTE) at = endOfString(text, at + 1);
+    else if (code === QUOTE) {
+      at = text.indexOf('"', at + 1);
+      // Strings without an escape, which are most, end at their first quote.
+      if (escape > at) continue;
+      at = escape;
+      for (let next = BACKSLASH; next !== QUOTE; next = text.charCodeAt(++at)) {
+        if (next === BACKSLASH && text.charCodeAt(++at) === LETTER_U) hasUnicodeEscapes = true;
+      }
+      escape = indexOrEnd(text, '\\', at);
+    }
   }
-  return keys;
+  return { keys, hasUnicodeEscapes };
 }
 
-/** The offset of the quote that ends the string whose first character stands at `at`. */
-function endOfString(text: string, at: number): number {
-  let end = text.indexOf('"', at);
-  if (text.charCodeAt(end - 1) !== BACKSLASH) return end;
-  for (end = at; text.charCodeAt(end) !== QUOTE; end++) if (text.charCodeAt(end) === BACKSLASH) end++;
-  return end;
+function indexOrEnd(text: string, character: string, from: number): number {
+  const at = text.indexOf(character, from);
+  return at < 0 ? text.length : at;
 }
