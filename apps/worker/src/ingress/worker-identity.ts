@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import { ValiseError } from '@valise/contracts/failure';
-import { WORKER_ID } from '@valise/contracts/wire';
+import { parseSpiffeId } from '@valise/contracts/documents';
+import { invalidSetting } from '@valise/contracts/settings';
 import type { WorkerConfig } from '../config/worker-config.js';
 
 /** Who the worker is and what it proves it with. */
@@ -23,33 +23,27 @@ export async function readIdentity(config: WorkerConfig): Promise<WorkerIdentity
   const key = await readSetting('VALISE_TLS_KEY_FILE', config.keyFile);
   const authority = await readSetting('VALISE_TLS_CA_FILE', config.authorityFile);
   const { mode } = await stat(config.keyFile);
-  if ((mode & 0o007) !== 0) throw invalid('VALISE_TLS_KEY_FILE', 'not_for_others');
+  if ((mode & 0o007) !== 0) throw invalidSetting('VALISE_TLS_KEY_FILE', 'must not be readable for others');
   try {
     createSecureContext({ cert: certificate, key, ca: authority });
   } catch {
-    throw invalid('VALISE_TLS_KEY_FILE', 'certificate_key_and_authority_fit');
+    throw invalidSetting('VALISE_TLS_KEY_FILE', 'must fit certificate and authority');
   }
   return { workerId: workerIdOf(certificate), certificate, key, authority };
 }
 
-/** The worker named by the certificate's one URI SAN, `spiffe://<trust domain>/worker/<workerId>`. */
+/** The worker named by the certificate's one URI SAN. */
 export function workerIdOf(certificate: Buffer): string {
-  const names = new X509Certificate(certificate).subjectAltName?.split(', ') ?? [];
-  const [uri, ...more] = names.filter((name) => name.startsWith('URI:'));
-  const workerId = /^URI:spiffe:\/\/[a-z0-9._-]+\/worker\/([^/]+)$/.exec(uri ?? '')?.[1];
-  if (more.length > 0 || workerId === undefined || !WORKER_ID.test(workerId)) {
-    throw invalid('VALISE_TLS_CERTIFICATE_FILE', 'names_one_worker');
-  }
-  return workerId;
+  const identity = parseSpiffeId(new X509Certificate(certificate).subjectAltName);
+  if (identity?.kind !== 'worker')
+    throw invalidSetting('VALISE_TLS_CERTIFICATE_FILE', 'must name exactly one worker');
+  return identity.id;
 }
 
 async function readSetting(setting: string, path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch {
-    throw invalid(setting, 'readable_file');
+    throw invalidSetting(setting, 'names a file that cannot be read');
   }
 }
-
-const invalid = (setting: string, rule: string): ValiseError =>
-  new ValiseError('configuration_invalid', { setting, rule });

@@ -117,3 +117,4 @@ export {
   type WorkerCapabilities,
   type WorkerCapacity,
 } from './worker-capabilities.js';
+export { parseSpiffeId, type SpiffeId } from './spiffe-id.js';
