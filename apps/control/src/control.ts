@@ -10,6 +10,9 @@ import { PublishedDocument } from './openapi/published-document.js';
 import { PlainModule } from './plain.module.js';
 import { mutualTlsOptions } from './tls/server-options.js';
 
+/** How long requests in flight may take once control stops. */
+const DRAIN_MS = 10_000;
+
 /** A control that listens: its ports, and the way to end it. */
 export interface Control {
   readonly ports: { readonly ingress: number; readonly management: number; readonly plain: number };
@@ -21,7 +24,11 @@ export interface Control {
 export async function startControl(config: ControlConfig, log: Logger): Promise<Control> {
   const applications: NestExpressApplication[] = [];
   const close = async (): Promise<void> => {
+    const cut = setTimeout(() => {
+      for (const application of applications) application.getHttpServer().closeAllConnections();
+    }, DRAIN_MS);
     await Promise.all(applications.map((application) => application.close()));
+    clearTimeout(cut);
   };
   try {
     const tls = mutualTlsOptions(config.tls);

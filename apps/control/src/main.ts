@@ -47,7 +47,9 @@ main(process.argv[2]).catch((error: unknown) => {
   process.exit(error instanceof ValiseError ? 2 : 1);
 });
 
-process.on('unhandledRejection', (error) => {
+/** Node itself would print the message, and that may quote a secret. */
+function die(error: unknown): never {
   log.fatal({ event: 'failed', err: error }, 'an error was not handled');
   process.exit(1);
-});
+}
+process.on('uncaughtException', die).on('unhandledRejection', die);

@@ -25,9 +25,19 @@ export class RunLogController {
     const attempt = run.attempts.at(-1);
     const artifact = attempt && (await this.artifacts.open(projectId, runId, attempt.attemptId));
     if (!artifact) throw new ValiseError('not_found', { runId });
+    // The first chunk may fail to be read, and then the answer is a problem, not half a log.
+    const chunks = artifact.chunks[Symbol.asyncIterator]();
+    const first = await chunks.next();
     response.setHeader('content-type', 'text/plain; charset=utf-8');
     response.setHeader('content-disposition', 'attachment; filename="log.txt"');
     response.setHeader('content-length', artifact.byteLength);
-    await pipeline(artifact.chunks, response);
+    await pipeline(startingWith(first, chunks), response);
   }
+}
+
+async function* startingWith(
+  first: IteratorResult<Buffer>,
+  rest: AsyncIterator<Buffer>,
+): AsyncGenerator<Buffer> {
+  for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
 }

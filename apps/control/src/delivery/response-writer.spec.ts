@@ -53,6 +53,16 @@ describe('a delivered document', () => {
     expect(isZero(body)).toBe(true);
   });
 
+  it('is zeroed when the worker has gone before the answer', async () => {
+    const response = await request();
+    const gone = once(response.socket!, 'close');
+    client.destroy();
+    await gone;
+    const body = document(64);
+    await expect(send(response, body, 60_000)).resolves.toBe('aborted');
+    expect(isZero(body)).toBe(true);
+  });
+
   it('is cut off and zeroed when the worker has not taken it by the deadline', async () => {
     const response = await request();
     const body = document(LARGE);

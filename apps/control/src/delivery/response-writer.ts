@@ -4,7 +4,7 @@ import type { Response } from 'express';
 export type SendOutcome = 'sent' | 'aborted';
 
 /**
- * Sends `document` as the whole JSON body, and zeroes it when the socket has taken it or is gone.
+ * Sends `document` as the whole JSON body, and zeroes it when the socket has taken it or is gone, however that comes.
  *
  * The headers go out first and the body in one write: sent together, Node joins them into a buffer that is freed
  * unwiped (memory.md, "Control"). `deadlineMs` bounds how long a slow reader may take.
@@ -18,12 +18,6 @@ export function sendDocument(response: Response, document: Buffer, deadlineMs: n
     return Promise.resolve('aborted');
   }
   return new Promise((resolve) => {
-    const timer = setTimeout(
-      () => {
-        response.destroy();
-      },
-      Math.max(0, deadlineMs),
-    );
     const settle = (): void => {
       clearTimeout(timer);
       document.fill(0);
@@ -32,13 +26,22 @@ export function sendDocument(response: Response, document: Buffer, deadlineMs: n
       const whole = response.writableFinished && socket.errored === null && !socket.destroyed;
       resolve(whole ? 'sent' : 'aborted');
     };
+    const timer = setTimeout(
+      () => {
+        response.destroy();
+        settle();
+      },
+      Math.max(0, deadlineMs),
+    );
     socket.once('close', settle);
     response.once('finish', settle).once('close', settle).once('error', settle);
     response.statusCode = 200;
     response.setHeader('content-type', 'application/json');
     response.setHeader('content-length', document.length);
     response.write('', (error) => {
-      if (!error && !response.destroyed) response.end(document);
+      // A client that left before has closed its socket already: nothing else will tell.
+      if (error || response.destroyed) settle();
+      else response.end(document);
     });
   });
 }

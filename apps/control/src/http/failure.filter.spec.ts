@@ -1,5 +1,6 @@
 import { Controller, Get, Module, Req } from '@nestjs/common';
 import { type NestExpressApplication } from '@nestjs/platform-express';
+import { connect } from 'node:net';
 import { Writable } from 'node:stream';
 import type { Request } from 'express';
 import { pino } from 'pino';
@@ -33,6 +34,11 @@ class Failing {
   @Get('foreign/:name')
   foreign(@Req() request: Request): never {
     return FOREIGN[String(request.params.name)]!();
+  }
+
+  @Get('fine')
+  fine(): object {
+    return {};
   }
 
   @Get('known')
@@ -97,4 +103,37 @@ describe('a failure', () => {
       expect(lines.join('')).not.toContain(CANARY);
     },
   );
+
+  it.each([
+    ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
+    [
+      'a header past its limit',
+      `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`,
+      413,
+      'request_too_large',
+    ],
+    [
+      'an unknown expectation',
+      'GET /known HTTP/1.1\r\nHost: x\r\nExpect: y\r\nConnection: close\r\n\r\n',
+      429,
+      'rate_limited',
+    ],
+  ])('of %s has its code and the protective headers', async (_, request, status, code) => {
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+    socket.write(request);
+    const chunks = await socket.toArray();
+    const answer = Buffer.concat(chunks as Buffer[])
+      .toString()
+      .toLowerCase();
+    expect(answer).toMatch(new RegExp(`^http/1.1 ${status} `));
+    expect(answer).toContain(`"code":"${code}"`);
+    for (const header of ['cache-control: no-store', 'x-content-type-options: nosniff', 'x-request-id: ']) {
+      expect(answer).toContain(header);
+    }
+  });
+
+  it('is none when a route is asked for its headers only', async () => {
+    const response = await fetch(`${origin}/fine`, { method: 'HEAD' });
+    expect(response.status).toBe(200);
+  });
 });

@@ -19,7 +19,7 @@ export class FailureFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const request = host.switchToHttp().getRequest<CalledRequest>();
     const response = host.switchToHttp().getResponse<Response>();
-    const failure = this.asFailure(error);
+    const failure = this.asFailure(error, request);
     if (failure.code === 'internal_error')
       this.log.error({ err: error, requestId: response.getHeader('x-request-id') }, 'failed');
     response.locals.code = failure.code;
@@ -33,8 +33,10 @@ export class FailureFilter implements ExceptionFilter {
     sendProblem(response, failure);
   }
 
-  private asFailure(error: unknown): ValiseError {
+  private asFailure(error: unknown, request: CalledRequest): ValiseError {
     if (error instanceof ValiseError) return error;
+    // The caller left in the middle of its own request.
+    if (request.destroyed && !request.complete) return new ValiseError('request_timeout');
     if (error instanceof NotFoundException) return new ValiseError(this.codes.notFound);
     // Express refuses a path that is not decodable with a 400 of its own.
     if (error instanceof URIError || statusOf(error) === 400) return new ValiseError(this.codes.invalid);

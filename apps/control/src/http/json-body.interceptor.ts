@@ -17,6 +17,8 @@ const MAX_JSON_BYTES = 64 * 1024;
 const MAX_TASK_BYTES = 96 * 1024;
 const BODY_DEADLINE_MS = 10_000;
 
+const WITH_BODY = new Set(['POST', 'PUT']);
+
 const BODY = 'valise:body';
 
 /** The handler reads the request's body itself, as a stream. */
@@ -36,7 +38,7 @@ export class JsonBodyInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const request = context.switchToHttp().getRequest<CalledRequest>();
     const kind = this.reflector.get<'stream' | 'task' | undefined>(BODY, context.getHandler());
-    if (kind !== 'stream' && request.method !== 'GET') {
+    if (kind !== 'stream' && WITH_BODY.has(request.method)) {
       await this.read(request, kind === 'task' ? MAX_TASK_BYTES : MAX_JSON_BYTES);
     }
     return next.handle();

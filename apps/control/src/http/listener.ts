@@ -7,12 +7,16 @@ import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-ex
 import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { ListenAddress } from '@valise/contracts/settings';
+import { answerClientErrors } from './client-error.js';
 import { DtoPipe } from './dto.pipe.js';
 import { FailureFilter } from './failure.filter.js';
 import { JsonBodyInterceptor } from './json-body.interceptor.js';
 import type { ListenerCodes } from './listener-codes.js';
 import { nestLog } from './log.js';
 import { requestLine } from './request-line.js';
+
+/** Silent connections cost memory and descriptors; a worker keeps a few. */
+const MAX_CONNECTIONS = 2000;
 
 /** A Nest application behind one address. */
 export async function createListener(
@@ -32,6 +36,9 @@ export async function createListener(
     abortOnError: false,
     ...(tls && { httpsOptions: tls as HttpsOptions }),
   });
+  const http = app.getHttpServer();
+  http.maxConnections = MAX_CONNECTIONS;
+  answerClientErrors(http, codes);
   app.useGlobalFilters(new FailureFilter(codes, log));
   app.useGlobalInterceptors(new JsonBodyInterceptor(app.get(Reflector), codes));
   app.useGlobalPipes(new DtoPipe(codes));

@@ -17,10 +17,10 @@ export class OperatorCertificateGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<CalledRequest>();
     const caller = callerIdentity(request, this.config.trustDomain, Date.now());
+    if (caller) request.caller = caller;
     if (caller?.kind !== 'operator') throw new ValiseError('operator_authentication_required');
     const callers = callersOf(this.reflector, context);
     if (!this.permits(caller.id, callers, request)) throw new ValiseError('operator_not_permitted');
-    request.caller = caller;
     return true;
   }
 

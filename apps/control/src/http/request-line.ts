@@ -23,7 +23,7 @@ export function requestLine(log: Logger) {
           method: request.method,
           route,
           caller: request.caller?.id,
-          status: response.statusCode,
+          status: response.headersSent ? response.statusCode : null,
           code,
           finished: response.writableFinished,
           ms: Math.round(performance.now() - startedAt),

@@ -18,6 +18,7 @@ export class WorkerCertificateGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<CalledRequest>();
     const caller = callerIdentity(request, this.config.trustDomain, Date.now());
+    if (caller) request.caller = caller;
     if (caller?.kind !== 'worker') throw new ValiseError('worker_authentication_required');
     const callers = callersOf(this.reflector, context);
     if (callers !== 'worker' || request.params.workerId !== caller.id)
@@ -26,7 +27,6 @@ export class WorkerCertificateGuard implements CanActivate {
     if (request.originalUrl.includes('?'))
       throw new ValiseError('invalid_worker_request', { field: 'query', rule: 'unknown_key' });
     readBody(WorkerSessionPath, { ...request.params }, 'invalid_worker_request');
-    request.caller = caller;
     return true;
   }
 }

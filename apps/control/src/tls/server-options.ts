@@ -3,6 +3,7 @@ import type { ServerOptions } from 'node:https';
 import { constants } from 'node:crypto';
 import type { TlsFiles } from '../config/control-config.js';
 
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
@@ -20,6 +21,7 @@ export function mutualTlsOptions(files: TlsFiles): ServerOptions {
     // A resumed session skips the certificate's expiry and revocation, so none is ever resumed.
     secureOptions: constants.SSL_OP_NO_TICKET,
     sessionTimeout: 1,
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,

@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { FAILURES, type FailureCode } from '@valise/contracts/failure';
+import type { ListenerCodes } from './listener-codes.js';
+
+const OVERFLOW = 'HPE_HEADER_OVERFLOW';
+const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
+
+/** Answers what is no HTTP request as everything else is answered: with a code, and with the protective headers. */
+export function answerClientErrors(server: Server, codes: ListenerCodes): void {
+  server.on('clientError', ({ code: errno }: NodeJS.ErrnoException, socket: Duplex) => {
+    if (errno === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    socket.end(
+      problem(
+        errno === OVERFLOW ? 'request_too_large' : errno === TIMEOUT ? 'request_timeout' : codes.invalid,
+      ),
+    );
+  });
+  // An expectation that we do not know is not met, and that is all (RFC 9110 §10.1.1).
+  server.on('checkExpectation', (request, response) => {
+    server.emit('request', request, response);
+  });
+}
+
+function problem(code: FailureCode): string {
+  const { status, title } = FAILURES[code];
+  const requestId = randomUUID();
+  const body = JSON.stringify({ type: `urn:valise:problem:${code}`, title, status, code, requestId });
+  const head = [
+    `HTTP/1.1 ${status} Refused`,
+    'content-type: application/problem+json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'cache-control: no-store',
+    'x-content-type-options: nosniff',
+    `x-request-id: ${requestId}`,
+    'connection: close',
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}
