@@ -33,7 +33,16 @@ function runSpec(scratch, spec) {
   const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
   spawnSync(
     process.execPath,
-    [jest, '--runInBand', '--silent', '--testTimeout=30000', '--json', `--outputFile=${report}`, '--runTestsByPath', spec],
+    [
+      jest,
+      '--runInBand',
+      '--silent',
+      '--testTimeout=30000',
+      '--json',
+      `--outputFile=${report}`,
+      '--runTestsByPath',
+      spec,
+    ],
     {
       cwd: scratch,
       stdio: 'ignore',
