@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Logger } from 'pino';
 import { DeliveryAuthority, type DeliveryGrant } from '@valise/authority';
-import { assertDeliveryScope, writeDeliveryResponse } from '@valise/contracts/documents';
+import { writeDeliveryResponse } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import type { SecretDeliveryRequest } from '@valise/contracts/wire';
 import { CustodyError, SecretCustody } from '../custody/secret-custody.js';
@@ -28,10 +28,8 @@ export class DeliveryService {
     bodyDigest: string,
     response: Response,
   ): Promise<void> {
-    const startedAt = performance.now();
-    assertWellFormed(request);
     const grant = await this.authority.authorize(caller, request, bodyDigest);
-    const deadlineAtMs = startedAt + grant.respondWithinMs;
+    const deadlineAtMs = grant.respondByMs;
     const document = await this.prepare(grant, deadlineAtMs);
     const outcome = await sendDocument(response, document, deadlineAtMs - performance.now());
     await this.settle(grant, outcome);
@@ -94,14 +92,5 @@ export class DeliveryService {
         'no outcome on record',
       );
     }
-  }
-}
-
-/** The rules that no single field has. @throws ValiseError invalid_worker_request */
-function assertWellFormed(request: SecretDeliveryRequest): void {
-  try {
-    assertDeliveryScope(request);
-  } catch (error) {
-    throw error instanceof ValiseError ? new ValiseError('invalid_worker_request', error.facts) : error;
   }
 }

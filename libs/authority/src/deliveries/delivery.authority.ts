@@ -20,8 +20,8 @@ export interface DeliveryGrant {
   /** The plan's own references, in its order. */
   readonly secretRefs: string[];
   readonly environmentBundleRefs: string[];
-  /** Milliseconds from now within which the last byte has left, or none does. */
-  readonly respondWithinMs: number;
+  /** When the last byte has left, or none does: on this process's monotonic clock (`performance.now()`). */
+  readonly respondByMs: number;
 }
 
 export type DeliveryOutcome = 'sent' | 'custody_failed' | 'aborted';
@@ -84,8 +84,6 @@ export class DeliveryAuthority {
     request: SecretDeliveryRequest,
     requestDigest: string,
   ): Promise<Decision> {
-    // Before the database reads its clock, so that the time left is never over-estimated.
-    const askedAtMs = performance.now();
     const facts = await this.deliveries.readFacts(tx, caller.workerId, request.attemptId);
     const verdict = decideDelivery(caller, request, facts, this.settings);
     if (verdict.kind === 'busy') return verdict;
@@ -94,6 +92,8 @@ export class DeliveryAuthority {
     const { target } = facts;
     if (!target) throw new Error('nothing is authorised without a target');
     const { attemptId } = target.attempt;
+    // Before the database reads the clock that it decides by, so that the time left is never over-estimated.
+    const sentAtMs = performance.now();
     const written = await this.deliveries.authorise(
       tx,
       { ...record, attemptId },
@@ -101,10 +101,7 @@ export class DeliveryAuthority {
       this.settings.maxAuthorisations,
     );
     if (!written) return this.deny(tx, record, 'lease_moved', facts);
-    const respondWithinMs = Math.min(
-      this.settings.responseDeadlineMs,
-      written.expiresAtMs - written.decidedAtMs,
-    );
+    const leaseRestMs = written.expiresAtMs - written.decidedAtMs;
     return {
       kind: 'granted',
       grant: {
@@ -116,7 +113,7 @@ export class DeliveryAuthority {
         executionDigest: target.plan.contentDigest,
         secretRefs: [...target.plan.secretRefs],
         environmentBundleRefs: [...target.plan.environmentBundleRefs],
-        respondWithinMs: Math.max(0, Math.floor(respondWithinMs - (performance.now() - askedAtMs))),
+        respondByMs: sentAtMs + Math.min(this.settings.responseDeadlineMs, leaseRestMs),
       },
     };
   }
