@@ -12,7 +12,6 @@ const needle: Needle = { label: 'value', kind: 'value', bytes: Buffer.from(value
 const patterns = patternsOf([needle]);
 
 describe('the search of a database', () => {
-  jest.setTimeout(60_000);
   let directory: string;
   let server: EmbeddedPostgres;
   let client: Client;

@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.js';
 import { CleanUp } from './clean-up.js';
 import { Demo, type DemoResult } from './demo.js';
 import type { DemoOptions } from './demo-options.js';
-import { Steps } from './steps.js';
+import { Narrator } from './narrator.js';
 import { readTaskInput } from './task-input.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -23,7 +23,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
       stop.abort(new Refusal(`Stopped by ${name}.`));
     });
   }
-  const steps = new Steps(process.stdout, process.stdout.isTTY, stop.signal);
+  const narrator = new Narrator(process.stdout, process.stdout.isTTY, stop.signal);
   const cleanUp = new CleanUp();
   let outcome: Outcome;
   try {
@@ -31,8 +31,8 @@ export async function runDemo(options: DemoOptions): Promise<number> {
       throw new Refusal('The command must be given by its absolute path, for example /usr/bin/env.', 2);
     }
     const input = readTaskInput(options.envFile, options.secrets);
-    const demo = new Demo(options, input, steps, stop.signal, cleanUp);
-    outcome = told(steps, demo, await demo.run());
+    const demo = new Demo(options, input, narrator, stop.signal, cleanUp);
+    outcome = told(narrator, demo, await demo.run());
   } catch (error) {
     // Whatever broke off after a signal broke off because of it.
     outcome = refused(stop.signal.aborted ? stop.signal.reason : error);
@@ -41,11 +41,11 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const { undone, failures } = await cleanUp.run();
   if (failures > 0)
     console.error('Not everything could be removed; look in the directory for temporary files.');
-  else if (undone > 0) steps.line('Everything that was started is stopped, and what it wrote is removed.');
+  else if (undone > 0) narrator.line('Everything that was started is stopped, and what it wrote is removed.');
   const [signal] = stoppedBy;
   const exitCode =
     signal !== undefined && options.keep === null ? 128 + constants.signals[signal] : outcome.status;
-  if (options.json) process.stdout.write(`${JSON.stringify({ ...outcome.json, steps: steps.times })}\n`);
+  if (options.json) process.stdout.write(`${JSON.stringify({ ...outcome.json, steps: narrator.times })}\n`);
   return exitCode;
 }
 
@@ -57,12 +57,12 @@ interface Outcome {
 }
 
 /** Tells the result in words, and gives it as data. */
-function told(steps: Steps, demo: Demo, { run, deliveries, proof }: DemoResult): Outcome {
+function told(narrator: Narrator, demo: Demo, { run, deliveries, proof }: DemoResult): Outcome {
   const { unsearchable, notDistinguishable } = demo.proof;
   const list = (title: string, labels: readonly string[]): void => {
-    if (labels.length > 0) steps.line(`${title}: ${labels.join(', ')}.`);
+    if (labels.length > 0) narrator.line(`${title}: ${labels.join(', ')}.`);
   };
-  steps.heading('What this shows');
+  narrator.heading('What this shows');
   list(
     'Not searchable, under 6 bytes',
     unsearchable.map(({ label }) => label),
@@ -71,15 +71,15 @@ function told(steps: Steps, demo: Demo, { run, deliveries, proof }: DemoResult):
     'Not distinguishable, it was there before',
     notDistinguishable.map(({ label }) => label),
   );
-  steps.line(
+  narrator.line(
     `The task itself printed ${proof.taskOutput.names} names and ${proof.taskOutput.values} values; values are masked in its log.`,
   );
   for (const { pattern, place, offset } of proof.found) {
-    steps.line(`FOUND: ${pattern.needle.label}, as ${pattern.form}, in ${place} at byte ${offset}`);
+    narrator.line(`FOUND: ${pattern.needle.label}, as ${pattern.form}, in ${place} at byte ${offset}`);
   }
   const clean = proof.found.length === 0 && proof.taskOutput.values === 0;
   const succeeded = run.status === 'succeeded';
-  steps.line(
+  narrator.line(
     clean
       ? 'Names and values went from a file to one process, and nothing that we wrote holds any of them.'
       : 'Something of the bundle was written down. That must never happen.',

@@ -58,7 +58,6 @@ async function untilGone(processes: readonly ProcessId[]): Promise<void> {
 }
 
 describe('the demo', () => {
-  jest.setTimeout(120_000);
   let directory: string;
 
   beforeEach(() => {

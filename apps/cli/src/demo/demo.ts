@@ -9,12 +9,12 @@ import { DemoDatabase, type DatabaseUrlFiles } from './database.js';
 import type { DemoOptions } from './demo-options.js';
 import { startEmbeddedPostgres } from './embedded-postgres.js';
 import { ManagementClient } from './management-client.js';
-import { milestones } from './milestones.js';
+import { tellWorkerEvents } from './worker-events.js';
 import { mountSecrets } from './mounted-secrets.js';
 import { createPki, type Pki } from './pki.js';
 import type { Program } from './program.js';
 import { Proof, type ProofResult, type Surface } from './proof.js';
-import type { Steps } from './steps.js';
+import type { Narrator } from './narrator.js';
 import { needlesOf, type TaskInput } from './task-input.js';
 import { publicCommand, saysTheSame, taskRequest } from './task.js';
 import { Watchdog } from './watchdog.js';
@@ -47,7 +47,7 @@ export class Demo {
   constructor(
     private readonly options: DemoOptions,
     private readonly input: TaskInput,
-    private readonly steps: Steps,
+    private readonly narrator: Narrator,
     private readonly signal: AbortSignal,
     private readonly cleanUp: CleanUp,
   ) {
@@ -56,7 +56,7 @@ export class Demo {
 
   /** Everything that was started is registered with the clean-up before the next thing is. @throws Refusal */
   async run(): Promise<DemoResult> {
-    const { steps, cleanUp } = this;
+    const { narrator, cleanUp } = this;
     const watchdog = Watchdog.start();
     cleanUp.add(() => watchdog.dismiss());
     const workplace = makeWorkplace(this.options.keep);
@@ -65,14 +65,14 @@ export class Demo {
       cleanUp.removeDirectory(path, path === workplace.root && this.options.keep !== null);
     }
 
-    const { database, files, dataDirectory } = await steps.run(
+    const { database, files, dataDirectory } = await narrator.run(
       'postgresql',
       () => this.startDatabase(workplace, watchdog),
       this.options.databaseUrl === null
         ? 'PostgreSQL runs, on its own, with the schema and three roles that may do little each.'
         : 'The PostgreSQL you named has a database for this demo, with the schema and three logins that may do little each.',
     );
-    const pki = await steps.run(
+    const pki = await narrator.run(
       'certificates',
       () =>
         createPki(workplace.pki, {
@@ -83,35 +83,35 @@ export class Demo {
       'Certificates for control, one worker and one operator: who somebody is, a certificate says and nothing else.',
     );
     const surface = await this.surfaceOf(workplace, database, dataDirectory);
-    await steps.run(
+    await narrator.run(
       'baseline',
       () => this.proof.learn(surface, PROGRAMS, [JSON.stringify(publicCommand(this.options.command))]),
       'Searched all of it for your names and values, to know what was there before they came.',
     );
-    const references = await steps.run(
+    const references = await narrator.run(
       'bundle',
       () => mountSecrets(workplace.mountedSecrets, this.projectId, this.input),
       `${this.input.entries.length} variables are one bundle in a file that only control can read; so is each ordinary secret (${this.input.secrets.length}).`,
     );
-    const { control, management } = await steps.run(
+    const { control, management } = await narrator.run(
       'control',
       () => this.startControl(workplace, pki, files, watchdog),
       ({ routes }) =>
         `Control is ready: one address for workers, one for operators, both behind mutual TLS 1.3; it describes its ${routes} routes itself.`,
     );
-    const worker = await steps.run(
+    const worker = await narrator.run(
       'worker',
       () => this.startWorker(workplace, pki, control, management, watchdog),
       'The worker is allowed to serve this project, has registered, and asks for work.',
     );
-    await steps.run(
+    await narrator.run(
       'publish',
       () => this.publish(management, taskRequest(this.options.command, references)),
       'The task is published. What the database keeps of its secrets is a reference; the same request again changed nothing.',
     );
     const { run, log, deliveries } = await this.runTask(management, worker);
     if (this.options.keep === null) {
-      await steps.run(
+      await narrator.run(
         'shutdown',
         async () => {
           await worker.stop();
@@ -120,14 +120,14 @@ export class Demo {
         'Worker and control have ended; what they wrote stays for the search.',
       );
     }
-    const proof = await steps.run(
+    const proof = await narrator.run(
       'proof',
       () => this.proof.search(surface, log),
       ({ searchedBytes, needles, found }) =>
         `Searched ${searchedBytes} bytes for ${needles} names and values, in every spelling: ${found.length} found.`,
     );
     if (surface.databaseFiles === null) {
-      steps.detail(
+      narrator.detail(
         'The files of that PostgreSQL are out of reach from here: it was searched through SQL alone.',
       );
     }
@@ -223,20 +223,20 @@ export class Demo {
     management: ManagementClient,
     worker: Program,
   ): Promise<{ run: RunView; log: Buffer; deliveries: readonly DeliveryRecordView[] }> {
-    const { steps, projectId, signal } = this;
+    const { narrator, projectId, signal } = this;
     const { runId } = await management.startRun(projectId, TASK_ID, { mutationId: randomUUID() });
-    await steps.run(
+    await narrator.run(
       'claim',
       () => worker.waitFor('claimed', signal, CLAIM_DEADLINE_MS),
       'The worker has claimed the run: a lease that only it holds, and that ends if it falls silent.',
     );
-    const run = await steps.run(
+    const run = await narrator.run(
       'run',
       () => this.untilEnded(management, runId),
       ({ status }) =>
         `It asked for the bundle, control checked its right in one transaction and delivered once, the process ran: ${status}.`,
     );
-    const { log, deliveries } = await steps.run(
+    const { log, deliveries } = await narrator.run(
       'record',
       async () => ({
         log: await management.log(projectId, runId),
@@ -244,7 +244,7 @@ export class Demo {
       }),
       'Control has the masked log and the record of every delivery.',
     );
-    for (const line of milestones(worker.lines, runId)) steps.detail(line);
+    for (const line of tellWorkerEvents(worker.lines, runId)) narrator.detail(line);
     this.tellRun(run, log, deliveries);
     return { run, log, deliveries };
   }
@@ -258,17 +258,17 @@ export class Demo {
   }
 
   private tellRun(run: RunView, log: Buffer, deliveries: readonly DeliveryRecordView[]): void {
-    const { steps } = this;
+    const { narrator } = this;
     const attempt = run.attempts.at(-1);
     const code = attempt?.exitCode === undefined ? '' : `, exit code ${attempt.exitCode}`;
     const reason = attempt?.reasonCode === undefined ? '' : `, reason ${attempt.reasonCode}`;
-    steps.detail(`run ${run.status}${code}${reason}; the task printed:`);
-    for (const line of log.toString('utf8').trimEnd().split('\n').slice(0, 20)) steps.detail(`| ${line}`);
+    narrator.detail(`run ${run.status}${code}${reason}; the task printed:`);
+    for (const line of log.toString('utf8').trimEnd().split('\n').slice(0, 20)) narrator.detail(`| ${line}`);
     if (this.options.command.length === 0 && saysTheSame(log, this.input)) {
-      steps.detail('That digest is the one of what was packed: every byte arrived as it was.');
+      narrator.detail('That digest is the one of what was packed: every byte arrived as it was.');
     }
     for (const record of deliveries) {
-      steps.detail(
+      narrator.detail(
         `delivery to ${record.workerId}, attempt ${record.attemptId}: ${record.bundleCount} bundle, ` +
           `${record.secretCount} secrets, ${record.decision}, ${record.outcome ?? 'outcome unknown'}`,
       );
@@ -282,18 +282,18 @@ export class Demo {
     control: ControlProcess,
     run: RunView,
   ): Promise<void> {
-    const { steps } = this;
+    const { narrator } = this;
     const { certificateFile, keyFile } = pki.operator;
     const origin = `https://127.0.0.1:${control.ports.management}`;
-    steps.heading(`Everything goes on running in ${workplace.root} until you press Ctrl-C.`);
-    steps.line('Ask control as an operator:');
-    steps.line(
+    narrator.heading(`Everything goes on running in ${workplace.root} until you press Ctrl-C.`);
+    narrator.line('Ask control as an operator:');
+    narrator.line(
       `  curl --cacert ${pki.caFile} --cert ${certificateFile} --key ${keyFile} ` +
         `${origin}/api/v3/projects/${this.projectId}/runs/${run.runId}`,
     );
-    steps.line(`Its description of all routes: ${origin}/openapi.json (with the same certificates)`);
-    steps.line(`Its health: curl http://127.0.0.1:${control.ports.plain}/readyz`);
-    steps.line(`Logs: ${workplace.logs}`);
+    narrator.line(`Its description of all routes: ${origin}/openapi.json (with the same certificates)`);
+    narrator.line(`Its health: curl http://127.0.0.1:${control.ports.plain}/readyz`);
+    narrator.line(`Logs: ${workplace.logs}`);
     if (this.signal.aborted) return;
     await new Promise<void>((resolve) => {
       const alive = setInterval(() => undefined, 60_000);

@@ -5,7 +5,6 @@ import { Client } from 'pg';
 import { initialiseTemplate, startEmbeddedPostgres } from './embedded-postgres.js';
 
 describe('the embedded PostgreSQL', () => {
-  jest.setTimeout(60_000);
   let directory: string;
 
   beforeEach(() => {

@@ -8,8 +8,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 const PROGRAM = resolve(__dirname, '../../../../dist/cli/apps/cli/src/demo/embedded-postgres.js');
 
 describe('the embedded PostgreSQL of a process that is killed with SIGKILL', () => {
-  jest.setTimeout(60_000);
-
   it('ends too', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'valise-pg-spec-'));
     chmodSync(directory, 0o711);

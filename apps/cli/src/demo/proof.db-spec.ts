@@ -14,7 +14,6 @@ const needles: Needle[] = [
 ];
 
 describe('the proof', () => {
-  jest.setTimeout(60_000);
   let directory: string;
   let server: EmbeddedPostgres;
   let database: Client;

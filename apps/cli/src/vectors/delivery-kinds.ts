@@ -1,5 +1,4 @@
 import {
-  assertDeliveryScope,
   readDeliveryResponse,
   writeDeliveryResponse,
   type Delivered,
@@ -88,7 +87,6 @@ function readRequest(input: unknown): { path: WorkerSessionPath; body: SecretDel
   const { workerId, workerSessionId, ...rest } = input as Record<string, unknown>;
   const path = readBody(WorkerSessionPath, { workerId, sessionId: workerSessionId }, CODE);
   const body = readBody(SecretDeliveryRequest, { schema: SECRET_DELIVERY_SCHEMA, ...rest }, CODE);
-  assertDeliveryScope(body);
   return { path, body };
 }
 

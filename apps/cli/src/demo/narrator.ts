@@ -6,7 +6,7 @@ export interface StepTime {
 }
 
 /** Tells a person what happens, one line a step with the time it took, and remembers the times. */
-export class Steps {
+export class Narrator {
   readonly times: StepTime[] = [];
 
   constructor(

@@ -1,4 +1,4 @@
-import { milestones } from './milestones.js';
+import { tellWorkerEvents } from './worker-events.js';
 
 describe('the worker’s way through a run', () => {
   it('is told in words, with the time since the claim, of that run alone', () => {
@@ -10,7 +10,7 @@ describe('the worker’s way through a run', () => {
       { event: 'a later version’s own', runId: 'r', time: at(1150) },
       { event: 'exited', runId: 'r', time: at(1250) },
     ];
-    expect(milestones(lines, 'r')).toEqual([
+    expect(tellWorkerEvents(lines, 'r')).toEqual([
       '+0.00 s  the worker wrote the offer down, so that a crash cannot start the task twice',
       '+0.25 s  the worker saw it end, with every process that it left behind',
     ]);

@@ -16,7 +16,7 @@ const MEANING: Readonly<Record<string, string>> = {
 };
 
 /** The worker's way through one run, each act with the time since the claim. */
-export function milestones(lines: readonly LogLine[], runId: string): string[] {
+export function tellWorkerEvents(lines: readonly LogLine[], runId: string): string[] {
   const own = lines.filter((line) => line.runId === runId && typeof line.time === 'string');
   const first = own[0] ? Date.parse(String(own[0].time)) : 0;
   return own.flatMap(({ event, time }) => {
