@@ -22,6 +22,13 @@ const ask = (worker: TestWorker, offerId: string = randomUUID(), leaseToken = ne
   leaseToken,
 });
 
+const damage = (runId: string, column: 'plan_json' | 'placement_json', text: string) =>
+  database().query(
+    `UPDATE task_execution_revisions SET ${column} = $2
+      WHERE (project_id, task_id, revision) = (SELECT project_id, task_id, revision FROM runs WHERE run_id = $1)`,
+    [runId, text],
+  );
+
 /** Nothing is queued, and nobody holds anything. */
 afterEach(async () => {
   await database().query(
@@ -125,6 +132,51 @@ describe('a claim', () => {
     expect(await world().leases.claim(worker, ask(worker))).toMatchObject({ reason: 'no_match' });
     const fitting = await world().worker(undefined, { labels: { zone: 'b' } });
     expect((await world().claim(fitting)).offer.placementScore).toBe(0);
+  });
+
+  const damages = [
+    '{',
+    '',
+    'null',
+    '[]',
+    '"text"',
+    '{"required":{"labels":{"a":1}}}',
+    '{"required":{},"required":{}}',
+  ];
+
+  it.each(damages)(
+    'passes over a placement that was damaged to %j, and says so when there is nothing else',
+    async (text) => {
+      const damagedId = await world().queuedRun();
+      await damage(damagedId, 'placement_json', text);
+      const worker = await world().worker();
+      expect(await world().leases.claim(worker, ask(worker))).toMatchObject({ reason: 'plans_unavailable' });
+      const runId = await world().queuedRun();
+      expect((await world().claim(worker)).fence.runId).toBe(runId);
+    },
+  );
+
+  it.each(damages)(
+    'passes over a plan that was damaged to %j, and says so when there is nothing else',
+    async (text) => {
+      const damagedId = await world().queuedRun();
+      await damage(damagedId, 'plan_json', text);
+      const worker = await world().worker();
+      expect(await world().leases.claim(worker, ask(worker))).toMatchObject({ reason: 'plans_unavailable' });
+      const runId = await world().queuedRun();
+      expect((await world().claim(worker)).fence.runId).toBe(runId);
+    },
+  );
+
+  it('is not answered again with a plan that was damaged since', async () => {
+    const runId = await world().queuedRun();
+    const worker = await world().worker();
+    const request = ask(worker);
+    await world().leases.claim(worker, request);
+    await damage(runId, 'plan_json', '{');
+    const before = await world().snapshot();
+    expect(await world().leases.claim(worker, request)).toMatchObject({ reason: 'plans_unavailable' });
+    expect(await world().snapshot()).toEqual(before);
   });
 
   it('finds a fitting attempt behind many that do not fit', async () => {

@@ -1,8 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { leaseTokenDigest, readExecutionRevision } from '@valise/contracts/documents';
+import { leaseTokenDigest, parseJson, readExecutionRevision } from '@valise/contracts/documents';
 import { ValiseError, type IdleReason } from '@valise/contracts/failure';
 import {
-  LEASE_CONTROL_SCHEMA,
   OFFER_SCHEMA,
   type LeaseControlRequest,
   type LeaseControlResponse,
@@ -73,11 +72,10 @@ export class LeaseService {
       const renewal = decideRenewal(key, request, execution, claimant);
       if (renewal.kind === 'terminal') {
         const { version, expiresAtMs } = execution.lease;
-        return { schema: LEASE_CONTROL_SCHEMA, status: 'terminal', leaseVersion: version, expiresAtMs };
+        return { status: 'terminal', leaseVersion: version, expiresAtMs };
       }
       const lease = await this.leases.renew(tx, request.attemptId);
       return {
-        schema: LEASE_CONTROL_SCHEMA,
         status: renewal.stop ? 'stop_requested' : 'renewed',
         leaseVersion: lease.version,
         expiresAtMs: lease.expiresAtMs,
@@ -108,7 +106,8 @@ export class LeaseService {
     const execution = runId === null ? null : await this.executions.lock(tx, runId, claim.attemptId);
     assertRecovers(key, request.leaseToken, claim, execution);
     const plan = await this.candidates.findPlan(tx, execution.run.runId);
-    if (!plan) throw new Error('a claimed run has its plan');
+    // What was damaged since is nothing to run; the lease runs out, and the sweeper sees to the attempt.
+    if (!plan || !isIntact(plan)) return this.idle('plans_unavailable');
     return offered('lease_recovery', execution, plan, claim);
   }
 
@@ -194,7 +193,7 @@ function isIntact(plan: Plan): boolean {
 }
 
 function readPlan({ planJson, contentDigest, createdAtMs }: Plan): Record<string, unknown> {
-  const plan = JSON.parse(planJson) as Record<string, unknown>;
+  const plan = parseJson(planJson) as object;
   return { ...readExecutionRevision({ ...plan, createdAtMs, contentDigest }) };
 }
 

@@ -1,4 +1,4 @@
-import { evaluatePlacement, type Placement } from '@valise/contracts/documents';
+import { evaluatePlacement, normalizePlacement, parseJson } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import type { Session } from '../sessions/session.js';
 import type { Worker } from '../workers/worker.js';
@@ -42,7 +42,7 @@ export class Matcher {
           capabilitiesJson: this.session.capabilitiesJson ?? '',
           operatorLabels: this.worker.labels,
         },
-        ...(placementJson !== null && { placement: JSON.parse(placementJson) as Placement }),
+        ...(placementJson !== null && { placement: normalizePlacement(parseJson(placementJson)) }),
         observedAtMs: this.nowMs,
       });
       return matches ? score : null;
