@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import type { TestDatabase } from '../support/postgres.js';
+import { newLeaseToken, OPERATOR, PROJECT, registration } from '../support/postgres-world.js';
+import type { History } from './history.js';
+import { OperatorPlayer } from './operator-player.js';
+import { Random } from './random.js';
+import { Recorder } from './recorder.js';
+import { Scene } from './scene.js';
+import { Stage } from './stage.js';
+import { TimePlayer } from './time-player.js';
+import { layTrail, readFinal, readTrail } from './trail.js';
+import { WorkerPlayer } from './worker-player.js';
+
+const WORKERS = 32;
+const OPERATORS = 2;
+const SWEEPERS = 2;
+
+export interface Played extends History {
+  readonly faults: readonly unknown[];
+  readonly retried: number;
+}
+
+/**
+ * 32 workers, operators, sweepers and time work against one database at once until `operations` calls have been made;
+ * then time passes until nothing happens any more. The seed decides what they try, not who comes first.
+ */
+export async function play(
+  database: TestDatabase,
+  options: { readonly operations: number; readonly seed: number; readonly lowered: boolean },
+): Promise<Played> {
+  const random = new Random(options.seed);
+  const stage = await Stage.open(database, { lowered: options.lowered, random });
+  try {
+    const recorder = new Recorder();
+    const scene = new Scene(database, stage, recorder, random, options.operations);
+    await layTrail(database);
+    await scene.publishTasks();
+    const nextSessionId = sessionIds();
+    const players = [];
+    for (let worker = 0; worker < WORKERS; worker += 1) {
+      const workerId = `worker-${worker}`;
+      await stage.workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
+      scene.workerIds.push(workerId);
+      players.push(new WorkerPlayer(scene, workerId, nextSessionId));
+    }
+    const time = new TimePlayer(scene);
+    const operators = Array.from({ length: OPERATORS }, () => new OperatorPlayer(scene));
+    await operators[0]?.startRuns(WORKERS);
+    const sweepers = Array.from({ length: SWEEPERS }, () => time.sweep());
+    await Promise.all([...players, ...operators, time].map((player) => player.play()).concat(sweepers));
+    await time.runOut();
+    const moves = await readTrail(database);
+    const final = await readFinal(database);
+    const claimable = await claimAll(stage, nextSessionId());
+    const { calls, faults } = recorder;
+    return { calls, moves, final, claimable, faults, retried: stage.transactions.counts.retried };
+  } finally {
+    await stage.close();
+  }
+}
+
+/** UUIDv7s, each larger than the last. */
+function sessionIds(): () => string {
+  let last = 0;
+  return () => {
+    last += 1;
+    const time = (Date.now() * 1000 + last).toString(16).padStart(12, '0').slice(-12);
+    const order = (last % 0x1000).toString(16).padStart(3, '0');
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${order}-8000-${randomUUID().slice(-12)}`;
+  };
+}
+
+/** A worker that comes afterwards claims whatever waits. */
+async function claimAll(stage: Stage, sessionId: string): Promise<string[]> {
+  const workerId = 'worker-afterwards';
+  await stage.workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
+  const slots = { maxConcurrentRuns: 1024, availableSlots: 1024 };
+  const { generation } = await stage.sessions.register({ workerId, sessionId }, registration(slots));
+  const claimed: string[] = [];
+  for (;;) {
+    const { offer } = await stage.leases.claim(
+      { workerId, sessionId },
+      { workerGeneration: generation, offerId: randomUUID(), leaseToken: newLeaseToken() },
+    );
+    if (!offer) return claimed;
+    claimed.push(offer.candidate.attemptId);
+  }
+}
