@@ -18,6 +18,7 @@ export { RunService } from './runs/run.service.js';
 export { SessionService } from './sessions/session.service.js';
 export { type WorkerSessionKey } from './sessions/session.js';
 export { DEFAULT_SETTINGS, type AuthoritySettings } from './settings.js';
-export { SweeperService, type SweepReport } from './sweeper/sweeper.service.js';
+export { type SweepFailure, type SweepReport } from './sweeper/sweep.js';
+export { SweeperService } from './sweeper/sweeper.service.js';
 export { TaskService } from './tasks/task.service.js';
 export { WorkerService } from './workers/worker.service.js';

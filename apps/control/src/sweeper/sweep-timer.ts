@@ -32,14 +32,13 @@ export class SweepTimer implements OnApplicationBootstrap, OnApplicationShutdown
     }, this.config.sweepIntervalMs);
   }
 
-  /** A sweep that fails (the database is away) is tried again at the next tick. */
+  /** What fails (the database is away, or one row is damaged) is tried again at a later tick. */
   private async sweep(): Promise<void> {
-    try {
-      const report = await this.sweeper.sweep();
-      if (Object.values(report).some((count) => count > 0))
-        this.log.info({ event: 'swept', ...report }, 'swept');
-    } catch (error) {
-      this.log.error({ err: error, event: 'sweep_failed' }, 'the sweep failed');
+    const { failures, ...counts } = await this.sweeper.sweep();
+    if (Object.values(counts).some((count) => count > 0))
+      this.log.info({ event: 'swept', ...counts }, 'swept');
+    for (const { step, runId, error } of failures) {
+      this.log.error({ err: error, event: 'sweep_failed', step, runId }, 'a part of the sweep failed');
     }
     if (this.timer) this.schedule();
   }

@@ -55,16 +55,6 @@ export class ExecutionRepository {
     return rows[0] ? executionOf(rows[0]) : null;
   }
 
-  /** The same, but null when somebody else has the run. */
-  async tryLock(tx: Tx, runId: string, attemptId: string): Promise<Execution | null> {
-    const rows = await tx.query<ExecutionRow>(
-      `WITH locked_run AS MATERIALIZED (SELECT * FROM runs WHERE run_id = $1 FOR UPDATE SKIP LOCKED),
-       ${LOCKED_ATTEMPT_AND_LEASE}`,
-      [runId, attemptId],
-    );
-    return rows[0] ? executionOf(rows[0]) : null;
-  }
-
   /** The run of an attempt; it never changes. */
   async findRunId(tx: Tx, attemptId: string): Promise<string | null> {
     const rows = await tx.query<{ run_id: string }>('SELECT run_id FROM attempts WHERE attempt_id = $1', [

@@ -1,5 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import type { Position } from '../database/position.js';
 import type { Tx } from '../database/transaction-runner.js';
+
+export interface ExpiredLease {
+  readonly projectId: string;
+  readonly runId: string;
+  readonly attemptId: string;
+  readonly expiresAtMs: number;
+}
 
 /** The lease rows. Every statement that moves a fence raises the row's version. */
 @Injectable()
@@ -59,14 +67,25 @@ export class LeaseRepository {
     );
   }
 
-  /** Up to `limit` attempts whose lease has expired, oldest first; nothing is locked. */
-  async listExpired(tx: Tx, limit: number): Promise<{ runId: string; attemptId: string }[]> {
-    const rows = await tx.query<{ run_id: string; attempt_id: string }>(
-      `SELECT run_id, attempt_id FROM leases JOIN attempts USING (attempt_id)
-        WHERE state = 'leased' AND expires_at_ms <= clock_ms() ORDER BY expires_at_ms LIMIT $1`,
-      [limit],
+  /** Up to `limit` attempts whose lease has expired, oldest first from `after` on and round; nothing is locked. */
+  async listExpired(tx: Tx, after: Position, limit: number): Promise<ExpiredLease[]> {
+    const rows = await tx.query<{
+      project_id: string;
+      run_id: string;
+      attempt_id: string;
+      expires_at_ms: number;
+    }>(
+      `SELECT project_id, run_id, attempt_id, expires_at_ms FROM leases JOIN attempts USING (attempt_id)
+        WHERE state = 'leased' AND expires_at_ms <= clock_ms()
+        ORDER BY (expires_at_ms, attempt_id) <= ($1, $2), expires_at_ms, attempt_id LIMIT $3`,
+      [after.atMs, after.id, limit],
     );
-    return rows.map((row) => ({ runId: row.run_id, attemptId: row.attempt_id }));
+    return rows.map((row) => ({
+      projectId: row.project_id,
+      runId: row.run_id,
+      attemptId: row.attempt_id,
+      expiresAtMs: row.expires_at_ms,
+    }));
   }
 }
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ReasonCode } from '@valise/contracts/failure';
 import type { AttemptStatus, AttemptView, RunStatus, RunView } from '@valise/contracts/wire';
+import type { Position } from '../database/position.js';
 import type { Tx } from '../database/transaction-runner.js';
 
 /** A run that is to be queued. */
@@ -96,16 +97,28 @@ export class RunRepository {
     );
   }
 
-  /** Up to `limit` runs whose deadline passed `graceMs` ago and whose process was not asked to stop yet. */
-  async listOverdue(tx: Tx, graceMs: number, limit: number): Promise<{ projectId: string; runId: string }[]> {
-    const rows = await tx.query<{ project_id: string; run_id: string }>(
-      `SELECT project_id, run_id FROM runs
+  /**
+   * Up to `limit` runs whose deadline passed `graceMs` ago and whose process was not asked to stop yet, oldest first
+   * from `after` on and round.
+   */
+  async listOverdue(
+    tx: Tx,
+    graceMs: number,
+    after: Position,
+    limit: number,
+  ): Promise<{ projectId: string; runId: string; deadlineAtMs: number }[]> {
+    const rows = await tx.query<{ project_id: string; run_id: string; deadline_at_ms: number }>(
+      `SELECT project_id, run_id, deadline_at_ms FROM runs
         WHERE deadline_at_ms <= clock_ms() - $1::bigint AND stop_requested_at_ms IS NULL
           AND status IN ('dispatching', 'running')
-        ORDER BY deadline_at_ms LIMIT $2`,
-      [graceMs, limit],
+        ORDER BY (deadline_at_ms, run_id) <= ($2, $3), deadline_at_ms, run_id LIMIT $4`,
+      [graceMs, after.atMs, after.id, limit],
     );
-    return rows.map((row) => ({ projectId: row.project_id, runId: row.run_id }));
+    return rows.map((row) => ({
+      projectId: row.project_id,
+      runId: row.run_id,
+      deadlineAtMs: row.deadline_at_ms,
+    }));
   }
 
   async findView(tx: Tx, projectId: string, runId: string): Promise<Omit<RunView, 'attempts'> | null> {

@@ -10,6 +10,7 @@ import {
   renewal,
   upload,
   useWorld,
+  World,
   type Held,
 } from '../../../../test/support/postgres-world.js';
 import { SweeperService } from './sweeper.service.js';
@@ -185,7 +186,96 @@ describe('the sweeper', () => {
       stopsRequested: 0,
       sessionsEnded: 0,
       uploadsRemoved: 0,
+      failures: [],
     });
+  });
+});
+
+describe('a sweep in which something fails', () => {
+  /** Whatever changes this row fails. */
+  async function breakRow(table: string, column: string, id: string): Promise<void> {
+    await database().query(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+      AS $$ BEGIN RAISE EXCEPTION 'broken row'; END $$`);
+    await database().query(`CREATE TRIGGER broken_row BEFORE UPDATE ON ${table} FOR EACH ROW
+      WHEN (OLD.${column} = '${id}') EXECUTE FUNCTION refuse()`);
+  }
+
+  afterEach(async () => {
+    for (const table of ['leases', 'runs', 'worker_sessions']) {
+      await database().query(`DROP TRIGGER IF EXISTS broken_row ON ${table}`);
+    }
+    await world().sweeper.sweep();
+  });
+
+  it('still does everything else that is due, and says what failed', async () => {
+    const broken = await world().held('running');
+    const expired = await world().held('running');
+    const late = await world().held('running', { spec: plainSpec({ timeoutMs: 60_000 }) });
+    await world().expireLease(broken);
+    await world().expireLease(expired);
+    await pastDeadline(late);
+    await database().query('UPDATE worker_sessions SET expires_at_ms = 1 WHERE worker_id = $1', [
+      late.worker.workerId,
+    ]);
+    await breakRow('leases', 'attempt_id', broken.fence.attemptId);
+    const report = await world().sweeper.sweep();
+    expect(report).toMatchObject({ ended: 1, stopsRequested: 1, sessionsEnded: 1 });
+    expect(report.failures).toMatchObject([{ step: 'expire_leases', runId: broken.fence.runId }]);
+    expect(await world().runOf(broken)).toMatchObject({ status: 'running' });
+  });
+
+  it('goes on after a step that fails as a whole', async () => {
+    const held = await world().held('running', { spec: plainSpec() });
+    await database().query('UPDATE worker_sessions SET expires_at_ms = 1 WHERE worker_id = $1', [
+      held.worker.workerId,
+    ]);
+    await breakRow('worker_sessions', 'worker_id', held.worker.workerId);
+    await world()
+      .artifacts.store(held.worker, upload(held, 5), pieces())
+      .catch(() => undefined);
+    await database().query('UPDATE artifact_uploads SET started_at_ms = 1');
+    const report = await world().sweeper.sweep();
+    expect(report.failures).toMatchObject([{ step: 'end_sessions', runId: null }]);
+    expect(report.uploadsRemoved).toBeGreaterThan(0);
+  });
+
+  it('does not leave what failed in front of the rest, batch after batch', async () => {
+    const sweeping = await World.create(database(), { sweepBatch: 1 });
+    try {
+      const broken = await world().held('running');
+      const expired = await world().held('running');
+      await world().expireLease(broken);
+      await world().expireLease(expired);
+      await database().query(
+        'UPDATE leases SET expires_at_ms = expires_at_ms - 60000 WHERE attempt_id = $1',
+        [broken.fence.attemptId],
+      );
+      await breakRow('leases', 'attempt_id', broken.fence.attemptId);
+      expect((await sweeping.sweeper.sweep()).failures).toHaveLength(1);
+      expect(await sweeping.sweeper.sweep()).toMatchObject({ ended: 1, failures: [] });
+      expect((await sweeping.sweeper.sweep()).failures).toHaveLength(1);
+    } finally {
+      await sweeping.close();
+    }
+  });
+
+  it('does not leave a run that cannot be stopped in front of the rest, batch after batch', async () => {
+    const sweeping = await World.create(database(), { sweepBatch: 1 });
+    try {
+      const timed = { spec: plainSpec({ timeoutMs: 60_000 }) };
+      const broken = await world().held('running', timed);
+      const late = await world().held('running', timed);
+      await pastDeadline(broken);
+      await database().query('UPDATE runs SET deadline_at_ms = deadline_at_ms - 60000 WHERE run_id = $1', [
+        broken.fence.runId,
+      ]);
+      await pastDeadline(late);
+      await breakRow('runs', 'run_id', broken.fence.runId);
+      expect((await sweeping.sweeper.sweep()).failures).toHaveLength(1);
+      expect(await sweeping.sweeper.sweep()).toMatchObject({ stopsRequested: 1, failures: [] });
+    } finally {
+      await sweeping.close();
+    }
   });
 });
 

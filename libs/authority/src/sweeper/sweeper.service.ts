@@ -5,32 +5,31 @@ import { MoveRepository } from '../attempts/move.repository.js';
 import type { AuditAction } from '../audit/audit.js';
 import { AuditRepository } from '../audit/audit.repository.js';
 import { MANAGEMENT } from '../database/isolation.js';
+import { BEGINNING } from '../database/position.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
 import { LeaseRepository } from '../leases/lease.repository.js';
 import { RunRepository } from '../runs/run.repository.js';
 import { SessionRepository } from '../sessions/session.repository.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
-import { decideExpiry, isOverdue, type Expiry } from './expiry.js';
+import { decideExpiry, isOverdue } from './expiry.js';
+import { Sweep, type SweepCounts, type SweepReport, type SweepStep } from './sweep.js';
 import { SweeperRepository } from './sweeper.repository.js';
 
 const MONTHS_AHEAD = 3;
 const PARTITION_INTERVAL_MS = 3_600_000;
 
-/** What one sweep did. */
-export interface SweepReport {
-  readonly requeued: number;
-  readonly ended: number;
-  /** Expired leases that wait for a delivery on its way, or for another transaction. */
-  readonly waiting: number;
-  readonly stopsRequested: number;
-  readonly sessionsEnded: number;
-  readonly uploadsRemoved: number;
+/** A run of which something is due. */
+interface Due {
+  readonly projectId: string;
+  readonly runId: string;
 }
 
 /** Does what only the clock asks for. Any number of sweepers may run; each takes what no other has. */
 @Injectable()
 export class SweeperService {
   #partitionsDueAtMs = 0;
+  #expiredAfter = BEGINNING;
+  #overdueAfter = BEGINNING;
 
   constructor(
     private readonly transactions: TransactionRunner,
@@ -45,69 +44,88 @@ export class SweeperService {
     @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
   ) {}
 
-  /** One small batch of everything that is due. @throws ValiseError management_unavailable */
+  /** One small batch of everything that is due. What fails is in the report, and keeps nothing else from being done. */
   async sweep(): Promise<SweepReport> {
     const { sweepBatch, uploadLifetimeMs } = this.settings;
-    const counts = { requeue: 0, end: 0, wait: 0, none: 0 };
-    for (const { runId, attemptId } of await this.run((tx) => this.leases.listExpired(tx, sweepBatch))) {
-      counts[await this.run((tx) => this.expire(tx, runId, attemptId))] += 1;
-    }
-    const stopsRequested = await this.stopOverdue();
-    const sessionsEnded = await this.run((tx) => this.sessions.endExpired(tx, sweepBatch));
-    await this.run((tx) => this.countDenials(tx));
-    const uploadsRemoved = await this.run((tx) =>
-      this.artifacts.removeAbandoned(tx, uploadLifetimeMs, sweepBatch),
+    const sweep = new Sweep();
+    await sweep.attempt('expire_leases', null, () => this.expireLeases(sweep));
+    await sweep.attempt('request_stops', null, () => this.requestStops(sweep));
+    await sweep.attempt('end_sessions', null, async () => {
+      sweep.counts.sessionsEnded = await this.run((tx) => this.sessions.endExpired(tx, sweepBatch));
+    });
+    await sweep.attempt('count_denials', null, () => this.run((tx) => this.countDenials(tx)));
+    await sweep.attempt('remove_uploads', null, async () => {
+      sweep.counts.uploadsRemoved = await this.run((tx) =>
+        this.artifacts.removeAbandoned(tx, uploadLifetimeMs, sweepBatch),
+      );
+    });
+    await sweep.attempt('create_partitions', null, () => this.createPartitions());
+    return sweep.report;
+  }
+
+  private async expireLeases(sweep: Sweep): Promise<void> {
+    const expired = await this.run((tx) =>
+      this.leases.listExpired(tx, this.#expiredAfter, this.settings.sweepBatch),
     );
-    await this.createPartitions();
-    return {
-      requeued: counts.requeue,
-      ended: counts.end,
-      waiting: counts.wait,
-      stopsRequested,
-      sessionsEnded,
-      uploadsRemoved,
-    };
+    const last = expired.at(-1);
+    if (last) this.#expiredAfter = { atMs: last.expiresAtMs, id: last.attemptId };
+    await this.each(sweep, 'expire_leases', expired, async (tx, { runId, attemptId }) => {
+      const execution = await this.executions.lock(tx, runId, attemptId);
+      if (!execution) return null;
+      const facts = await this.executions.readExpiryFacts(tx, runId);
+      const expiry = decideExpiry(execution, facts, this.settings);
+      if (expiry.kind === 'none') return null;
+      if (expiry.kind === 'wait') return 'waiting';
+      if (expiry.kind === 'requeue') await this.moves.requeue(tx, execution, 'sweeper');
+      else {
+        await this.moves.end(tx, execution, {
+          status: expiry.status,
+          decidedBy: 'sweeper',
+          reasonCode: expiry.reason,
+          lease: 'released',
+        });
+      }
+      const status = expiry.kind === 'requeue' ? 'queued' : expiry.status;
+      await this.record(tx, 'expire_lease', execution.run.projectId, runId, { attemptId, status });
+      return expiry.kind === 'requeue' ? 'requeued' : 'ended';
+    });
   }
 
-  private async expire(tx: Tx, runId: string, attemptId: string): Promise<Expiry['kind']> {
-    const execution = await this.executions.tryLock(tx, runId, attemptId);
-    if (!execution) return 'wait';
-    const facts = await this.executions.readExpiryFacts(tx, runId);
-    const expiry = decideExpiry(execution, facts, this.settings);
-    if (expiry.kind === 'none' || expiry.kind === 'wait') return expiry.kind;
-    if (expiry.kind === 'requeue') await this.moves.requeue(tx, execution, 'sweeper');
-    else {
-      await this.moves.end(tx, execution, {
-        status: expiry.status,
-        decidedBy: 'sweeper',
-        reasonCode: expiry.reason,
-        lease: 'released',
-      });
-    }
-    const status = expiry.kind === 'requeue' ? 'queued' : expiry.status;
-    await this.record(tx, 'expire_lease', execution.run.projectId, runId, { attemptId, status });
-    return expiry.kind;
-  }
-
-  private async stopOverdue(): Promise<number> {
+  private async requestStops(sweep: Sweep): Promise<void> {
     const { timeoutGraceMs, sweepBatch } = this.settings;
-    const overdue = await this.run((tx) => this.runs.listOverdue(tx, timeoutGraceMs, sweepBatch));
-    let stopped = 0;
-    for (const { projectId, runId } of overdue) {
-      stopped += await this.run(async (tx) => {
-        const locked = await this.executions.tryLockRun(tx, projectId, runId);
-        const execution = locked ? await this.executions.lockNewest(tx, runId) : null;
-        if (!execution) return 0;
-        const { nowMs } = await this.executions.readExpiryFacts(tx, runId);
-        if (!isOverdue(execution, nowMs, timeoutGraceMs)) return 0;
-        const { attemptId } = execution.attempt;
-        await this.runs.requestStop(tx, runId);
-        await this.leases.fence(tx, attemptId);
-        await this.record(tx, 'request_stop', projectId, runId, { attemptId, reason: 'timeout' });
-        return 1;
+    const overdue = await this.run((tx) =>
+      this.runs.listOverdue(tx, timeoutGraceMs, this.#overdueAfter, sweepBatch),
+    );
+    const last = overdue.at(-1);
+    if (last) this.#overdueAfter = { atMs: last.deadlineAtMs, id: last.runId };
+    await this.each(sweep, 'request_stops', overdue, async (tx, { projectId, runId }) => {
+      const execution = await this.executions.lockNewest(tx, runId);
+      if (!execution) return null;
+      const { nowMs } = await this.executions.readExpiryFacts(tx, runId);
+      if (!isOverdue(execution, nowMs, timeoutGraceMs)) return null;
+      const { attemptId } = execution.attempt;
+      await this.runs.requestStop(tx, runId);
+      await this.leases.fence(tx, attemptId);
+      await this.record(tx, 'request_stop', projectId, runId, { attemptId, reason: 'timeout' });
+      return 'stopsRequested';
+    });
+  }
+
+  /** Acts on each run that nobody else has at this moment, in a transaction of its own that has locked the run. */
+  private async each<T extends Due>(
+    sweep: Sweep,
+    step: SweepStep,
+    due: readonly T[],
+    act: (tx: Tx, item: T) => Promise<keyof SweepCounts | null>,
+  ): Promise<void> {
+    for (const item of due) {
+      await sweep.attempt(step, item.runId, async () => {
+        const done = await this.run(async (tx) =>
+          (await this.executions.tryLockRun(tx, item.projectId, item.runId)) ? act(tx, item) : 'waiting',
+        );
+        if (done) sweep.counts[done] += 1;
       });
     }
-    return stopped;
   }
 
   private async countDenials(tx: Tx): Promise<void> {
