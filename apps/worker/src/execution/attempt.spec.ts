@@ -85,6 +85,17 @@ describe('an attempt', () => {
     expect(await artefacts()).toEqual([]);
   });
 
+  it.each([
+    [413, 'request_too_large'],
+    [400, 'invalid_worker_request'],
+    [409, 'worker_artifact_fenced'],
+  ])('ends without its log when control never takes that: %i %s', async (status, code) => {
+    worker.control.on('artifacts', refuse(status, code));
+    const completion = await endOf(plan('exit 3'), 'completion');
+    expect(completion.body.result).toMatchObject({ outcome: 'failed', exitCode: 3 });
+    expect(worker.control.asked('artifacts')).toHaveLength(1);
+  });
+
   it('leaves no value and no bundle name on the disk or in the log, while it runs and afterwards', async () => {
     const completion = endOf(withSecrets('sleep 0.5; env; exit 0'), 'completion');
     await worker.control.heard('running');

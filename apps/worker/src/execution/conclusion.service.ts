@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { logArtifactId, sha256Hex } from '@valise/contracts/documents';
-import { ValiseError, type ReasonCode } from '@valise/contracts/failure';
+import { ValiseError, type FailureCode, type ReasonCode } from '@valise/contracts/failure';
 import { ARTIFACT_UPLOAD_SCHEMA, COMPLETION_SCHEMA, type CompletionRequest } from '@valise/contracts/wire';
 import { Inbox } from '../inbox/inbox.js';
 import type { Exit, Launch } from '../inbox/inbox-record.js';
@@ -19,6 +19,9 @@ import { Steps } from '../logs/steps.js';
 
 /** `running` has sequence 1. */
 const COMPLETION_SEQUENCE = 2;
+
+/** Refusals of a log that the next question would meet again. */
+const NEVER_TAKEN: ReadonlySet<FailureCode> = new Set(['request_too_large', 'invalid_worker_request']);
 
 /** Nobody saw these end, so nobody wrote the end of their logs. */
 const UNSEEN: readonly (ReasonCode | null)[] = ['worker_restarted', 'launch_outcome_unknown'];
@@ -69,10 +72,10 @@ export class ConclusionService {
     await this.#forget(attempt);
   }
 
-  /** An attempt that is not ours any more has no use for its log. */
+  /** An attempt that is not ours any more has no use for its log; one whose log control never takes ends without it. */
   async #storeLog(attempt: Attempt, { logArtifactId }: Launch, log: CompleteLog): Promise<void> {
     const { byteLength, truncated } = log;
-    const receipt = await this.#untilDecided(attempt, (session) => {
+    const receipt = await this.#untilDecided(attempt, async (session) => {
       const header = {
         ...attempt.lease.fence,
         schema: ARTIFACT_UPLOAD_SCHEMA,
@@ -80,7 +83,13 @@ export class ConclusionService {
         byteLength,
         truncated,
       };
-      return this.control.store(session, { ...header, schema: ARTIFACT_UPLOAD_SCHEMA }, log);
+      try {
+        return await this.control.store(session, { ...header, schema: ARTIFACT_UPLOAD_SCHEMA }, log);
+      } catch (error) {
+        if (!(error instanceof ValiseError && NEVER_TAKEN.has(error.code))) throw error;
+        this.log.failure('artifact_refused', error, attempt.names);
+        return null;
+      }
     });
     if (receipt) this.steps.reached('artifact_stored', { ...attempt.names, byteLength, truncated });
   }

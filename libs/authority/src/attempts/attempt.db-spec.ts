@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sha256Hex } from '@valise/contracts/documents';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import {
+  artifactOf,
   completion,
   newLeaseToken,
   OPERATOR,
@@ -9,6 +10,7 @@ import {
   PROJECT,
   refusal,
   running,
+  upload,
   useWorld,
   type Held,
   type TestWorker,
@@ -279,6 +281,35 @@ describe('a completion', () => {
     expect(await world().runOf(held)).toMatchObject({ status: 'succeeded' });
     expect(await world().attemptOf(held)).toMatchObject({ status: 'succeeded', exit_code: 0 });
     expect(await world().leaseOf(held)).toMatchObject({ state: 'completed', version: 2 });
+  });
+
+  const bytes = Buffer.from('the log');
+  const receipt = { byteLength: bytes.length, sha256: sha256Hex(bytes), truncated: false };
+  const stored = async (held: Held) => {
+    async function* content() {
+      yield await Promise.resolve(bytes);
+    }
+    await world().artifacts.store(held.worker, upload(held, bytes.length), content());
+  };
+  it.each<[string, boolean, Partial<typeof receipt>, boolean]>([
+    ['names the log that was stored', true, {}, true],
+    ['names no log that was never stored, and ends all the same', false, {}, false],
+    ['names no log of another length than the stored one', true, { byteLength: 6 }, false],
+    ['names no log of other bytes than the stored ones', true, { sha256: sha256Hex('x') }, false],
+    ['names an empty log, which needs no bytes', false, { byteLength: 0, sha256: sha256Hex('') }, true],
+    ['names no empty log where another is stored', true, { byteLength: 0, sha256: sha256Hex('') }, false],
+  ])('%s', async (_what, isStored, change, named) => {
+    const held = await world().held('running');
+    const logArtifactId = artifactOf(held);
+    if (isStored) await stored(held);
+    const request = completion(held, { artifact: { logArtifactId, ...receipt, ...change } });
+    expect(await world().attempts.complete(held.worker, request)).toMatchObject({ status: 'applied' });
+    const { status, attempts } = await world().runs.get(PROJECT, held.fence.runId);
+    expect(status).toBe('succeeded');
+    expect(attempts[0]?.logArtifactId).toBe(named ? logArtifactId : undefined);
+    expect(await world().attempts.complete(held.worker, request)).toMatchObject({
+      status: 'already_completed',
+    });
   });
 
   const result = (outcome: 'succeeded' | 'failed' | 'cancelled' | 'timed_out', exitCode: number | null) => ({

@@ -11,6 +11,7 @@ import {
   type StartFailureRequest,
   type StartingRequest,
 } from '@valise/contracts/wire';
+import { ArtifactRepository } from '../artifacts/artifact.repository.js';
 import { INGRESS } from '../database/isolation.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
 import { ClaimRepository } from '../leases/claim.repository.js';
@@ -24,7 +25,7 @@ import {
   snapshotOf,
   type Activation,
 } from './activation.js';
-import { decideCompletion } from './completion.js';
+import { decideCompletion, isReceiptOf } from './completion.js';
 import type { Execution } from './execution.js';
 import { ExecutionRepository } from './execution.repository.js';
 import { LateReportRepository } from './late-report.repository.js';
@@ -39,6 +40,7 @@ export class AttemptService {
     private readonly claims: ClaimRepository,
     private readonly moves: MoveRepository,
     private readonly lateReports: LateReportRepository,
+    private readonly artifacts: ArtifactRepository,
     @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
   ) {}
 
@@ -94,7 +96,8 @@ export class AttemptService {
   }
 
   /**
-   * The attempt has ended, and the lease with it. Said too late, it is kept as a late report.
+   * The attempt has ended, and the lease with it, whatever became of its log: the attempt names the log only if what
+   * the receipt says is stored, and none otherwise. Said too late, it is kept as a late report.
    * @throws ValiseError worker_completion_fenced, invalid_worker_request
    */
   complete(key: WorkerSessionKey, request: CompletionRequest): Promise<CompletionResponse> {
@@ -104,6 +107,8 @@ export class AttemptService {
       const claimant = await this.claims.readClaimant(tx, key.workerId, request.offerId);
       const completion = decideCompletion(key, request, execution, claimant);
       if (completion.kind === 'end') {
+        const { artifact } = request;
+        const stored = await this.artifacts.find(tx, artifact.logArtifactId);
         await this.moves.complete(tx, execution, {
           status: completion.status,
           reasonCode: request.reasonCode ?? null,
@@ -111,7 +116,7 @@ export class AttemptService {
           signal: request.signal ?? null,
           callbackSequence: request.callbackSequence,
           callbackTokenDigest: request.callbackTokenDigest,
-          logArtifactId: request.artifact.logArtifactId,
+          logArtifactId: isReceiptOf(artifact, stored) ? artifact.logArtifactId : null,
         });
       }
       if (completion.kind === 'late') {

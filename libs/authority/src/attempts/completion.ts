@@ -1,5 +1,6 @@
 import { ValiseError } from '@valise/contracts/failure';
-import type { CompletionRequest } from '@valise/contracts/wire';
+import type { ArtifactReceipt, CompletionRequest } from '@valise/contracts/wire';
+import type { Artifact } from '../artifacts/artifact.js';
 import { standing, type Claimant } from '../leases/holder.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
 import { assertOwnArtifact, isRevoked } from './activation.js';
@@ -45,6 +46,18 @@ export function decideCompletion(
       request.callbackSequence < attempt.callbackSequence);
   if (foreignCallback) return fenced('callback');
   return { kind: 'end', status: endStatus(run, request) };
+}
+
+/**
+ * Whether the receipt is of what is stored, byte for byte. An empty log needs no bytes to be there. What a worker could
+ * not store (its upload was fenced, the project had no room) is no reason to leave its attempt without an end.
+ */
+export function isReceiptOf(
+  receipt: Pick<ArtifactReceipt, 'byteLength' | 'sha256'>,
+  stored: Pick<Artifact, 'byteLength' | 'sha256'> | null,
+): boolean {
+  if (!stored) return receipt.byteLength === 0;
+  return stored.byteLength === receipt.byteLength && stored.sha256 === receipt.sha256;
 }
 
 /** Exit 0 is a success, also after a stop; cancelled and timed out need that somebody asked for it. */

@@ -20,7 +20,8 @@ export interface Completed {
   readonly signal: string | null;
   readonly callbackSequence: number;
   readonly callbackTokenDigest: string;
-  readonly logArtifactId: string;
+  /** null when no such log is stored. */
+  readonly logArtifactId: string | null;
 }
 
 // The run follows its attempt only while that is the run's newest.
