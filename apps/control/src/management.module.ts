@@ -27,6 +27,7 @@ export class ManagementModule {
           url: config.operatorDatabaseUrl,
           applicationName: 'valise-operator',
           poolSize: POOL_SIZE,
+          settings: { allowedNames: config.allowedNames },
         }),
       ],
       controllers: [

@@ -132,8 +132,8 @@ export class FakeControl {
         return { json: { status: 'stored', byteLength, sha256: sha256Hex(question.content) } };
       }
       default: {
-        const { schema, runId, attemptId, callbackSequence } = body;
-        return { json: { schema, status: 'applied', runId, attemptId, callbackSequence } };
+        const { runId, attemptId, callbackSequence } = body;
+        return { json: { status: 'applied', runId, attemptId, callbackSequence } };
       }
     }
   }
@@ -151,9 +151,8 @@ export class FakeControl {
     return { json: { schema: 'qinglong/remote-run-activation@v1', status, snapshot } };
   }
 
-  renewal({ body }: Question, answer: object): Reply {
-    const { schema } = body;
-    return { json: { schema, leaseVersion: this.#version++, expiresAtMs: Date.now() + 30_000, ...answer } };
+  renewal(_question: Question, answer: object): Reply {
+    return { json: { leaseVersion: this.#version++, expiresAtMs: Date.now() + 30_000, ...answer } };
   }
 
   #claim({ body, workerId, sessionId }: Question): object {

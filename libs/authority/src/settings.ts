@@ -20,6 +20,8 @@ export interface AuthoritySettings {
   /** An upload that has not become an artefact by then is removed. */
   readonly uploadLifetimeMs: number;
   readonly sweepBatch: number;
+  /** Names that bindings may have although the name policy refuses them. */
+  readonly allowedNames: ReadonlySet<string>;
 }
 
 export const DEFAULT_SETTINGS: AuthoritySettings = {
@@ -37,6 +39,7 @@ export const DEFAULT_SETTINGS: AuthoritySettings = {
   artifactQuotaBytes: 10 * 1024 ** 3,
   uploadLifetimeMs: 3_600_000,
   sweepBatch: 50,
+  allowedNames: new Set(),
 };
 
 /** Injection token of the complete settings. */

@@ -15,12 +15,7 @@ export class ArtifactController {
   /** Stores the attempt's log, which the worker has already masked. */
   @Post('artifacts')
   @StreamedBody()
-  @Answers(
-    ArtifactUploadResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_artifact_fenced',
-  )
+  @Answers(ArtifactUploadResponse, 'worker_artifact_fenced')
   async store(@Caller() caller: WorkerCaller, @Req() request: Request): Promise<ArtifactUploadResponse> {
     const { header, content } = await readUpload(request);
     return this.artifacts.store(caller, header, content);

@@ -19,7 +19,7 @@ export class RunLogController {
   @Get()
   @Callers('viewer')
   @ApiOkResponse({ description: 'The log.', content: { 'text/plain': { schema: { type: 'string' } } } })
-  @Refuses('operator_not_permitted', 'not_found')
+  @Refuses('not_found')
   async read(@Param() { projectId, runId }: RunPath, @Res() response: Response): Promise<void> {
     const run = await this.runs.get(projectId, runId);
     const attempt = run.attempts.at(-1);

@@ -18,24 +18,14 @@ export class AttemptController {
 
   /** The holder begins to prepare the attempt. */
   @Post('starting')
-  @Answers(
-    ActivationResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_activation_fenced',
-  )
+  @Answers(ActivationResponse, 'worker_activation_fenced')
   starting(@Caller() caller: WorkerCaller, @Body() request: StartingRequest): Promise<ActivationResponse> {
     return this.attempts.starting(caller, request);
   }
 
   /** The attempt ended before any process of it was started. */
   @Post('start-failure')
-  @Answers(
-    ActivationResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_activation_fenced',
-  )
+  @Answers(ActivationResponse, 'worker_activation_fenced')
   startFailure(
     @Caller() caller: WorkerCaller,
     @Body() request: StartFailureRequest,
@@ -45,24 +35,14 @@ export class AttemptController {
 
   /** The attempt's process was started. */
   @Post('running')
-  @Answers(
-    ActivationResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_activation_fenced',
-  )
+  @Answers(ActivationResponse, 'worker_activation_fenced')
   running(@Caller() caller: WorkerCaller, @Body() request: RunningRequest): Promise<ActivationResponse> {
     return this.attempts.running(caller, request);
   }
 
   /** The attempt's process has ended and its artefact is stored. */
   @Post('completion')
-  @Answers(
-    CompletionResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_completion_fenced',
-  )
+  @Answers(CompletionResponse, 'worker_completion_fenced')
   complete(@Caller() caller: WorkerCaller, @Body() request: CompletionRequest): Promise<CompletionResponse> {
     return this.attempts.complete(caller, request);
   }

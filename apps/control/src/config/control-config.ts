@@ -7,6 +7,7 @@ import {
   oneOf,
   Settings,
   trustDomain,
+  variableNames,
   type ListenAddress,
   type LogLevel,
 } from '@valise/contracts/settings';
@@ -31,6 +32,8 @@ export class ControlConfig {
   readonly tls: TlsFiles;
   readonly secretsDirectory: string;
   readonly operators: Operators;
+  /** Names that a task's bindings may have although the name policy refuses them; workers have a list of their own. */
+  readonly allowedNames: ReadonlySet<string>;
   readonly sweepIntervalMs: number;
   readonly logLevel: LogLevel;
 
@@ -54,6 +57,7 @@ export class ControlConfig {
     };
     this.secretsDirectory = settings.take('VALISE_SECRETS_DIRECTORY', absolutePath);
     this.operators = settings.take('VALISE_OPERATORS_FILE', (text) => parseOperators(fileContent(text)));
+    this.allowedNames = settings.take('VALISE_ALLOWED_NAMES', variableNames, new Set());
     this.sweepIntervalMs = settings.take('VALISE_SWEEP_INTERVAL_MS', integer(100, 60_000), 1000);
     this.logLevel = settings.take('VALISE_LOG_LEVEL', oneOf(...LOG_LEVELS), 'info');
     settings.assertAllTaken();

@@ -11,7 +11,7 @@ export class DeliveryRecordController {
   /** Every decision on the run's material, authorised or denied, and what became of it. */
   @Get()
   @Callers('viewer')
-  @Answers(DeliveryRecordList, 'operator_not_permitted', 'not_found')
+  @Answers(DeliveryRecordList, 'not_found')
   async list(@Param() { projectId, runId }: RunPath): Promise<DeliveryRecordList> {
     return { deliveries: await this.records.list(projectId, runId) };
   }

@@ -14,9 +14,6 @@ export class DeliveryController {
   @Post('secrets')
   @Answers(
     SecretDeliveryResponse,
-    'invalid_worker_request',
-    'REMOTE_SECRET_DELIVERY_INVALID',
-    'worker_identity_mismatch',
     'worker_secret_delivery_fenced',
     'delivery_budget_exhausted',
     'REMOTE_SECRET_DELIVERY_TOO_LARGE',

@@ -16,25 +16,14 @@ export class OfferController {
 
   /** Leases the best matching attempt to the worker, or finds the same claim again. */
   @Post('offers')
-  @Answers(
-    OfferResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_session_fenced',
-    'worker_offer_fenced',
-  )
+  @Answers(OfferResponse, 'worker_session_fenced', 'worker_offer_fenced')
   claim(@Caller() caller: WorkerCaller, @Body() request: OfferRequest): Promise<OfferResponse> {
     return this.leases.claim(caller, request);
   }
 
   /** Renews the lease, or tells its holder to stop. */
   @Post('lease-control')
-  @Answers(
-    LeaseControlResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_lease_control_fenced',
-  )
+  @Answers(LeaseControlResponse, 'worker_lease_control_fenced')
   renew(@Caller() caller: WorkerCaller, @Body() request: LeaseControlRequest): Promise<LeaseControlResponse> {
     return this.leases.renew(caller, request);
   }

@@ -21,6 +21,7 @@ const UNREAD: ControlConfig = {
   tls: { certificateFile: '', keyFile: '', clientCaFile: '' },
   secretsDirectory: '',
   operators: parseOperators('{}'),
+  allowedNames: new Set(),
   sweepIntervalMs: 0,
   logLevel: 'fatal',
 };

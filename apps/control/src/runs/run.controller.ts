@@ -19,14 +19,7 @@ export class RunController {
   /** Queues a run of the task's current revision. */
   @Post('tasks/:taskId/runs')
   @Callers('editor')
-  @Answers(
-    RunMutationResponse,
-    'invalid_request',
-    'operator_not_permitted',
-    'not_found',
-    'task_disabled',
-    'mutation_conflict',
-  )
+  @Answers(RunMutationResponse, 'not_found', 'task_disabled', 'mutation_conflict')
   start(
     @Caller() operator: Operator,
     @Param() { projectId, taskId }: TaskPath,
@@ -38,7 +31,7 @@ export class RunController {
   /** The run with its attempts. */
   @Get('runs/:runId')
   @Callers('viewer')
-  @Answers(RunView, 'operator_not_permitted', 'not_found')
+  @Answers(RunView, 'not_found')
   get(@Param() { projectId, runId }: RunPath): Promise<RunView> {
     return this.runs.get(projectId, runId);
   }
@@ -46,7 +39,7 @@ export class RunController {
   /** Cancels a queued run; tells the holder of a claimed one to stop. */
   @Post('runs/:runId/cancel')
   @Callers('editor')
-  @Answers(RunMutationResponse, 'invalid_request', 'operator_not_permitted', 'not_found', 'mutation_conflict')
+  @Answers(RunMutationResponse, 'not_found', 'mutation_conflict')
   cancel(
     @Caller() operator: Operator,
     @Param() { projectId, runId }: RunPath,
@@ -58,15 +51,7 @@ export class RunController {
   /** Queues the next attempt of a run that ended and has not succeeded. */
   @Post('runs/:runId/retry')
   @Callers('editor')
-  @Answers(
-    RunMutationResponse,
-    'invalid_request',
-    'operator_not_permitted',
-    'not_found',
-    'run_not_retryable',
-    'run_may_still_run',
-    'mutation_conflict',
-  )
+  @Answers(RunMutationResponse, 'not_found', 'run_not_retryable', 'run_may_still_run', 'mutation_conflict')
   retry(
     @Caller() operator: Operator,
     @Param() { projectId, runId }: RunPath,

@@ -18,12 +18,7 @@ export class SessionController {
 
   /** Begins the worker's session, or finds it again. */
   @Post('register')
-  @Answers(
-    SessionRegisterResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_session_fenced',
-  )
+  @Answers(SessionRegisterResponse, 'worker_session_fenced')
   register(
     @Caller() caller: WorkerCaller,
     @Body() request: SessionRegisterRequest,
@@ -33,12 +28,7 @@ export class SessionController {
 
   /** Keeps the session alive. */
   @Post('heartbeat')
-  @Answers(
-    SessionHeartbeatResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_session_fenced',
-  )
+  @Answers(SessionHeartbeatResponse, 'worker_session_fenced')
   heartbeat(
     @Caller() caller: WorkerCaller,
     @Body() request: SessionHeartbeatRequest,
@@ -48,12 +38,7 @@ export class SessionController {
 
   /** Ends claiming (`draining`) or the session (`offline`). */
   @Post('transition')
-  @Answers(
-    SessionTransitionResponse,
-    'invalid_worker_request',
-    'worker_identity_mismatch',
-    'worker_session_fenced',
-  )
+  @Answers(SessionTransitionResponse, 'worker_session_fenced')
   transition(
     @Caller() caller: WorkerCaller,
     @Body() request: SessionTransitionRequest,

@@ -12,7 +12,7 @@ export class TaskController {
   /** The task's current revision. */
   @Get()
   @Callers('viewer')
-  @Answers(TaskView, 'operator_not_permitted', 'not_found')
+  @Answers(TaskView, 'not_found')
   get(@Param() { projectId, taskId }: TaskPath): Promise<TaskView> {
     return this.tasks.get(projectId, taskId);
   }
@@ -23,8 +23,6 @@ export class TaskController {
   @TaskBody()
   @Answers(
     PublishTaskResponse,
-    'invalid_request',
-    'operator_not_permitted',
     'revision_conflict',
     'mutation_conflict',
     'TASK_DEFINITION_INVALID',

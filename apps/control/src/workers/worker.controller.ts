@@ -11,7 +11,7 @@ export class WorkerController {
   /** What the worker is for: its status, the projects it may serve, the operator's labels. */
   @Get()
   @Callers('admin')
-  @Answers(WorkerView, 'operator_not_permitted', 'not_found')
+  @Answers(WorkerView, 'not_found')
   get(@Param() { workerId }: WorkerPath): Promise<WorkerView> {
     return this.workers.get(workerId);
   }
@@ -19,7 +19,7 @@ export class WorkerController {
   /** Says what the worker is for. Taking a project away or revoking fences its leases at once. */
   @Put()
   @Callers('admin')
-  @Answers(WorkerView, 'invalid_request', 'operator_not_permitted')
+  @Answers(WorkerView)
   put(
     @Caller() operator: Operator,
     @Param() { workerId }: WorkerPath,

@@ -1,5 +1,4 @@
 import { homedir } from 'node:os';
-import { environmentNameBreach } from '@valise/contracts/documents';
 import {
   absolutePath,
   flag,
@@ -9,8 +8,8 @@ import {
   listOf,
   LOG_LEVELS,
   oneOf,
-  RuleBroken,
   Settings,
+  variableNames,
 } from '@valise/contracts/settings';
 import { WorkerConfig } from './worker-config.js';
 
@@ -44,7 +43,7 @@ export function readConfig(
       ['HOME', uid === 0 ? '/nonexistent' : homedir()],
       ['LANG', 'C.UTF-8'],
     ]),
-    allowedNames: new Set(settings.take('VALISE_ALLOWED_NAMES', listOf(',', variableName), [])),
+    allowedNames: settings.take('VALISE_ALLOWED_NAMES', variableNames, new Set()),
     logLevel: settings.take('VALISE_LOG_LEVEL', oneOf(...LOG_LEVELS), 'info'),
     stopGraceMs: STOP_GRACE_MS,
   });
@@ -65,10 +64,5 @@ function assertKeptApart({ isolation, slots }: WorkerConfig, mayShareUid: boolea
 
 function searchPath(text: string): string {
   listOf(':', absolutePath)(text);
-  return text;
-}
-
-function variableName(text: string): string {
-  if (environmentNameBreach(text) !== null) throw new RuleBroken('must be names of variables');
   return text;
 }

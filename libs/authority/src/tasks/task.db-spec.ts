@@ -117,6 +117,18 @@ describe('publishing', () => {
     ).toBe('TASK_SPEC_SEMANTIC_INVALID');
   });
 
+  it.each(['public', 'secret'])(
+    'is refused when a %s binding would change how programs are loaded',
+    async (kind) => {
+      const name = 'LD_PRELOAD';
+      const binding =
+        kind === 'public' ? { name, kind, value: '/tmp/x.so' } : { name, kind, secretRef: SECRET };
+      const request = publication({ spec: plainSpec({ environment: [binding] }) });
+      const publish = () => world().tasks.publish(OPERATOR, PROJECT, newTask(), request);
+      expect(await refusal(world(), async () => publish())).toBe('TASK_SPEC_SEMANTIC_INVALID');
+    },
+  );
+
   it('of a disabled task leaves nothing to execute', async () => {
     const taskId = newTask();
     const view = await world().tasks.publish(OPERATOR, PROJECT, taskId, publication({ enabled: false }));

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { normalizeCommandSpec, type Spec } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import type { PublishTaskRequest, PublishTaskResponse, TaskView } from '@valise/contracts/wire';
@@ -8,7 +8,8 @@ import { assertReplays, type Mutation } from '../audit/mutation.js';
 import { MutationRepository } from '../audit/mutation.repository.js';
 import { MANAGEMENT, PUBLISHING } from '../database/isolation.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
-import { assertNext, createPublication, taskView } from './task.js';
+import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
+import { assertNamesPermitted, assertNext, createPublication, taskView } from './task.js';
 import { TaskRepository } from './task.repository.js';
 
 /** What is to be run: tasks and their revisions, which are never changed once published. */
@@ -19,6 +20,7 @@ export class TaskService {
     private readonly tasks: TaskRepository,
     private readonly mutations: MutationRepository,
     private readonly audit: AuditRepository,
+    @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
   ) {}
 
   /**
@@ -32,6 +34,7 @@ export class TaskService {
     request: PublishTaskRequest,
   ): Promise<PublishTaskResponse> {
     const spec = normalizeCommandSpec({ projectId, taskId, kind: request.kind, spec: request.spec });
+    assertNamesPermitted(projectId, spec, this.settings.allowedNames);
     return this.transactions.run(PUBLISHING, (tx) =>
       this.publishIn(tx, operator, projectId, taskId, request, spec),
     );

@@ -2,6 +2,8 @@ import {
   compileExecutionRevision,
   createTaskDefinition,
   createTaskRevisionRef,
+  readCommandConfig,
+  refusedNameClass,
   type ExecutionRevision,
   type Spec,
   type TaskDefinition,
@@ -57,6 +59,22 @@ export function createPublication(
     head?.createdAtMs ?? nowMs,
   );
   return { definition, execution: enabled ? compileExecutionRevision(definition) : null };
+}
+
+/**
+ * A binding whose name would change how programs are loaded or interpreted is refused before it is stored: a worker
+ * would refuse it anyway, and only then.
+ * @throws ValiseError TASK_SPEC_SEMANTIC_INVALID with the class of the name
+ */
+export function assertNamesPermitted(projectId: string, spec: Spec, allowed: ReadonlySet<string>): void {
+  const { environment } = readCommandConfig(spec.config, projectId);
+  for (const [index, { name }] of environment.entries()) {
+    const refused = refusedNameClass(name);
+    if (refused !== null && !allowed.has(name)) {
+      const field = `spec.config.environment[${index}].name`;
+      throw new ValiseError('TASK_SPEC_SEMANTIC_INVALID', { field, rule: 'name_policy', class: refused });
+    }
+  }
 }
 
 /** @throws ValiseError revision_conflict */

@@ -136,7 +136,6 @@ export const INGRESS_EXAMPLES = [
   [
     wire.LeaseControlResponse,
     {
-      schema: wire.LEASE_CONTROL_SCHEMA,
       status: 'stop_requested',
       leaseVersion: 6,
       expiresAtMs: of.atMs + 40_000,
@@ -204,7 +203,6 @@ export const INGRESS_EXAMPLES = [
   [
     wire.CompletionResponse,
     {
-      schema: wire.COMPLETION_SCHEMA,
       status: 'applied',
       runId: of.runId,
       attemptId: of.attemptId,

@@ -9,6 +9,7 @@ export {
   LOG_LEVELS,
   oneOf,
   trustDomain,
+  variableNames,
   type ListenAddress,
   type LogLevel,
 } from './rules.js';

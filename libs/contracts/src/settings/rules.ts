@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
+import { environmentNameBreach } from '../documents/index.js';
 import { RuleBroken, type Rule } from './settings.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
@@ -74,4 +75,14 @@ export function integer(min: number, max: number): Rule<number> {
 /** Every part of a list, judged by `rule`. */
 export function listOf<T>(separator: string, rule: Rule<T>): Rule<readonly T[]> {
   return (text) => text.split(separator).map(rule);
+}
+
+/** Names of environment variables, separated by commas. */
+export function variableNames(text: string): ReadonlySet<string> {
+  const names = text.split(',');
+  expect(
+    names.every((name) => environmentNameBreach(name) === null),
+    'must be names of variables',
+  );
+  return new Set(names);
 }

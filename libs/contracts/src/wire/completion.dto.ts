@@ -80,9 +80,6 @@ export class CompletionRequest extends LeaseFence {
 }
 
 export class CompletionResponse {
-  @OneOf([COMPLETION_SCHEMA])
-  schema: typeof COMPLETION_SCHEMA;
-
   @OneOf(['applied', 'already_completed', 'already_terminal'])
   status: 'applied' | 'already_completed' | 'already_terminal';
 

@@ -60,9 +60,6 @@ export class StopRequest {
   ({ status }) => status === 'stop_requested',
 )
 export class LeaseControlResponse {
-  @OneOf([LEASE_CONTROL_SCHEMA])
-  schema: typeof LEASE_CONTROL_SCHEMA;
-
   @OneOf(['renewed', 'stop_requested', 'terminal'])
   status: 'renewed' | 'stop_requested' | 'terminal';
 

@@ -1,7 +1,9 @@
+import { assertDeliveryScope, SECRET_DELIVERY_SCHEMA } from '../documents/index.js';
+import { ValiseError, type Facts } from '../failure/index.js';
 import { Digest, Generation, Identifier, LeaseToken, ListOf, OneOf, Text, Texts, Version } from './fields.js';
 import { Rule } from './rules.js';
 
-export const SECRET_DELIVERY_SCHEMA = 'qinglong/remote-secret-delivery@v2';
+export { SECRET_DELIVERY_SCHEMA };
 
 const SECRET_REFERENCE = /^qlsecret:v1:[A-Za-z0-9_-]+$/;
 
@@ -9,9 +11,8 @@ const SECRET_REFERENCE = /^qlsecret:v1:[A-Za-z0-9_-]+$/;
 @Rule<SecretDeliveryRequest>({
   says:
     'References are canonical, of the request’s project, distinct in both lists together, and at least one; ' +
-    'the bundle’s is pinned. A request that breaks this is answered with REMOTE_SECRET_DELIVERY_INVALID.',
-  // assertDeliveryScope keeps it, with that code.
-  check: () => null,
+    'the bundle’s is pinned.',
+  check: brokenScope,
 })
 export class SecretDeliveryRequest {
   @OneOf([SECRET_DELIVERY_SCHEMA])
@@ -92,4 +93,14 @@ export class SecretDeliveryResponse {
 
   @ListOf(() => DeliveredSecret, 1)
   environmentBundles: DeliveredSecret[];
+}
+
+function brokenScope(request: SecretDeliveryRequest): Facts | null {
+  try {
+    assertDeliveryScope(request);
+    return null;
+  } catch (error) {
+    if (error instanceof ValiseError) return error.facts;
+    throw error;
+  }
 }
