@@ -7,14 +7,18 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 export const PROGRAMS = ['control', 'worker', 'cli'];
+/** The digest of the sources that a program was built from. */
+const STAMP = 'sources.sha256';
 
 /** A sentence for the person at the terminal. */
 export class Obstacle extends Error {}
@@ -81,21 +85,40 @@ async function build(programs) {
   if (programs.length === 0) return;
   requireWritable('dist');
   console.error(`Building ${programs.join(', ')}…`);
-  const nest = join(ROOT, 'node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
-  const digests = programs.map(sourcesDigest);
-  await Promise.all(
-    programs.map((program) => run([process.execPath, nest, 'build', program], `${program} does not build`)),
-  );
-  programs.forEach((program, index) => writeFileSync(stampOf(program), digests[index]));
+  // All of them end before the next command may build.
+  const outcomes = await Promise.allSettled(programs.map(buildProgram));
+  for (const { status, reason } of outcomes) if (status === 'rejected') throw reason;
+}
+
+/** Builds beside what is there and changes places at the end: another command may be running it. */
+async function buildProgram(program) {
+  const place = join(ROOT, 'dist', program);
+  // As deep as the place itself, for the source maps.
+  const next = join(ROOT, 'dist', `.next-${program}`);
+  const old = join(ROOT, 'dist', `.old-${program}`);
+  const config = `${next}.json`;
+  const digest = sourcesDigest(program);
+  const extended = join(ROOT, 'apps', program, 'tsconfig.app.json');
+  try {
+    rmSync(old, { recursive: true, force: true });
+    writeFileSync(config, JSON.stringify({ extends: extended, compilerOptions: { outDir: next } }));
+    const nest = join(ROOT, 'node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
+    const options = ['--path', relative(ROOT, config)];
+    await run([process.execPath, nest, 'build', program, ...options], `${program} does not build`);
+    writeFileSync(join(next, STAMP), digest);
+    if (existsSync(place)) renameSync(place, old);
+    renameSync(next, place);
+  } finally {
+    for (const path of [config, next, old]) rmSync(path, { recursive: true, force: true });
+  }
 }
 
 function isBuilt(program) {
   return existsSync(stampOf(program)) && readFileSync(stampOf(program), 'utf8') === sourcesDigest(program);
 }
 
-/** Written after a build; a build removes it first, so a build that was interrupted is not taken for one. */
 function stampOf(program) {
-  return join(ROOT, 'dist', program, 'sources.sha256');
+  return join(ROOT, 'dist', program, STAMP);
 }
 
 function sourcesDigest(program) {
