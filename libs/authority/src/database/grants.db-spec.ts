@@ -7,8 +7,8 @@ const database = useDatabase();
 /** Table → the privileges of ingress, operator, sweeper and retention; lower case: on some columns only. */
 const MATRIX: Readonly<Record<string, readonly [string, string, string, string]>> = {
   artifact_chunks: ['I', 'S', '-', '-'],
-  artifact_uploads: ['I', '-', 'SD', '-'],
-  artifact_usage: ['SIu', '-', '-', '-'],
+  artifact_uploads: ['SID', '-', 'SD', '-'],
+  artifact_usage: ['SIu', '-', 'Su', '-'],
   artifacts: ['SI', 'S', 's', '-'],
   attempts: ['Su', 'SIu', 'Su', '-'],
   audit_events: ['-', 'Si', 'i', '-'],

@@ -7,6 +7,7 @@ import { Deliveries1764460800005 } from './1764460800005-deliveries.js';
 import { Artifacts1764460800006 } from './1764460800006-artifacts.js';
 import { Records1764460800007 } from './1764460800007-records.js';
 import { Grants1764460800008 } from './1764460800008-grants.js';
+import { Uploads1764460800009 } from './1764460800009-uploads.js';
 
 /** In the order they run. */
 export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
@@ -18,4 +19,5 @@ export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
   Artifacts1764460800006,
   Records1764460800007,
   Grants1764460800008,
+  Uploads1764460800009,
 ];
