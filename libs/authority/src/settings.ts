@@ -37,7 +37,7 @@ export const DEFAULT_SETTINGS: AuthoritySettings = {
   timeoutGraceMs: 5000,
   idleRetryAfterMs: 1000,
   artifactQuotaBytes: 10 * 1024 ** 3,
-  uploadLifetimeMs: 3_600_000,
+  uploadLifetimeMs: 300_000,
   sweepBatch: 50,
   allowedNames: new Set(),
 };

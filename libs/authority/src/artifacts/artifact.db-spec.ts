@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import { sha256Hex } from '@valise/contracts/documents';
+import type { ValiseError } from '@valise/contracts/failure';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import {
   codeOf,
@@ -14,6 +16,7 @@ import {
 } from '../../../../test/support/postgres-world.js';
 
 const QUOTA = 4_000_000;
+const MEBIBYTE = 1024 * 1024;
 const database = useDatabase();
 const world = useWorld(database, { artifactQuotaBytes: QUOTA });
 
@@ -137,20 +140,20 @@ describe('a log artefact', () => {
     expect(await refusal(world(), store)).toBe('request_too_large');
   });
 
-  it('of two uploads at the same moment is stored once', async () => {
+  it('of several uploads at the same moment is stored once, and the others may ask again', async () => {
     const held = await world().held('running');
     const content = randomBytes(100_000);
-    const answers = await Promise.all(
-      [1, 2, 3].map(() =>
-        world().artifacts.store(held.worker, upload(held, content.length), pieces(content)),
-      ),
+    const store = () => world().artifacts.store(held.worker, upload(held, content.length), pieces(content));
+    const outcomes = await Promise.allSettled([store(), store(), store()]);
+    const answers = outcomes.map((outcome) =>
+      outcome.status === 'fulfilled' ? outcome.value.status : (outcome.reason as ValiseError).code,
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([
-      'already_stored',
-      'already_stored',
-      'stored',
-    ]);
+    expect(answers.filter((answer) => answer === 'stored')).toHaveLength(1);
+    expect(['already_stored', 'stored', 'worker_ingress_unavailable']).toEqual(
+      expect.arrayContaining([...new Set(answers)]),
+    );
     expect(await digest(held)).toBe(sha256Hex(content));
+    expect(await store()).toMatchObject({ status: 'already_stored' });
   });
 
   it('does not show in another project or run', async () => {
@@ -159,5 +162,95 @@ describe('a log artefact', () => {
     const { runId, attemptId } = held.fence;
     expect(await world().logs.open('another', runId, attemptId)).toBeNull();
     expect(await world().logs.open(PROJECT, randomUUID(), attemptId)).toBeNull();
+  });
+});
+
+describe('a log on its way', () => {
+  /** What logs take of the database: rows, chunks, and room of the project. */
+  const taken = async () => {
+    const [row] = await database().query<{ uploads: number; chunks: number; bytes: number }>(
+      `SELECT (SELECT count(*) FROM artifact_uploads)::int AS uploads,
+              (SELECT count(*) FROM artifact_chunks)::int AS chunks,
+              (SELECT coalesce(sum(byte_length), 0) FROM artifact_usage)::int AS bytes`,
+    );
+    return row;
+  };
+  const NOTHING = { uploads: 0, chunks: 0, bytes: 0 };
+
+  /** An upload of three chunks that has sent two and waits to be told how to go on. */
+  async function underWay(held: Held) {
+    const events = new EventEmitter();
+    const sent = once(events, 'sent');
+    async function* content(): AsyncGenerator<Buffer> {
+      yield Buffer.alloc(2 * MEBIBYTE, 'old');
+      const goesOn = once(events, 'on');
+      events.emit('sent');
+      await goesOn;
+      yield Buffer.alloc(MEBIBYTE, 'old');
+    }
+    const outcome = world().artifacts.store(held.worker, upload(held, 3 * MEBIBYTE), content());
+    outcome.catch(() => undefined);
+    await sent;
+    return {
+      outcome,
+      goOn: () => events.emit('on'),
+      leave: () => events.emit('error', new Error('the sender left')),
+    };
+  }
+
+  beforeEach(() => database().query('TRUNCATE artifacts, artifact_chunks, artifact_uploads, artifact_usage'));
+
+  it('takes the room that it announced, and gives it back when its sender leaves', async () => {
+    const first = await underWay(await world().held('running'));
+    expect(await taken()).toEqual({ uploads: 1, chunks: 2, bytes: 3 * MEBIBYTE });
+    const second = await world().held('running');
+    const store = () =>
+      world().artifacts.store(second.worker, upload(second, MEBIBYTE), pieces(Buffer.alloc(MEBIBYTE)));
+    expect(await refusal(world(), store)).toBe('request_too_large');
+    first.leave();
+    await expect(first.outcome).rejects.toThrow('the sender left');
+    expect(await taken()).toEqual(NOTHING);
+    expect(await store()).toMatchObject({ status: 'stored' });
+    expect(await taken()).toEqual({ uploads: 1, chunks: 1, bytes: MEBIBYTE });
+  });
+
+  it('is ended by a later upload of the same log, and may then be sent again', async () => {
+    const held = await world().held('running');
+    const older = await underWay(held);
+    const content = Buffer.from('the newer log');
+    const newer = world().artifacts.store(held.worker, upload(held, content.length), pieces(content));
+    expect(await newer).toMatchObject({ status: 'stored' });
+    older.goOn();
+    expect(await codeOf(older.outcome)).toBe('worker_ingress_unavailable');
+    expect(await taken()).toEqual({ uploads: 1, chunks: 1, bytes: content.length });
+    expect(await digest(held)).toBe(sha256Hex(content));
+  });
+
+  it('is not ended by a later one that the project has no room for', async () => {
+    const held = await world().held('running');
+    const older = await underWay(held);
+    const store = () =>
+      world().artifacts.store(held.worker, upload(held, QUOTA + 1), pieces(Buffer.alloc(1)));
+    expect(await refusal(world(), store)).toBe('request_too_large');
+    older.goOn();
+    expect(await older.outcome).toMatchObject({ status: 'stored' });
+  });
+
+  it('is removed with its chunks when it is not what was announced', async () => {
+    const held = await world().held('running');
+    const bytes = Buffer.alloc(MEBIBYTE + 1);
+    const stored = world().artifacts.store(held.worker, upload(held, MEBIBYTE + 2), pieces(bytes));
+    expect(await codeOf(stored)).toBe('invalid_worker_request');
+    expect(await taken()).toEqual(NOTHING);
+  });
+
+  it('may be sent again once the sweeper has removed it', async () => {
+    const slow = await underWay(await world().held('running'));
+    await database().query('UPDATE artifact_uploads SET started_at_ms = 1');
+    expect(await world().sweeper.sweep()).toMatchObject({ uploadsRemoved: 1 });
+    expect(await taken()).toEqual(NOTHING);
+    slow.goOn();
+    expect(await codeOf(slow.outcome)).toBe('worker_ingress_unavailable');
+    expect(await taken()).toEqual(NOTHING);
   });
 });

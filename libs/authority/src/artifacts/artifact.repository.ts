@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '../database/transaction-runner.js';
-import type { Artifact } from './artifact.js';
+import type { Artifact, Upload } from './artifact.js';
 
 interface ArtifactRow {
   log_artifact_id: string;
@@ -37,16 +37,8 @@ export class ArtifactRepository {
     );
   }
 
-  async readUsage(tx: Tx, projectId: string): Promise<number> {
-    const rows = await tx.query<{ byte_length: number }>(
-      'SELECT byte_length FROM artifact_usage WHERE project_id = $1',
-      [projectId],
-    );
-    return rows[0]?.byte_length ?? 0;
-  }
-
-  /** Adds to what the project uses and returns the sum; other uploads of the project wait. */
-  async addUsage(tx: Tx, projectId: string, byteLength: number): Promise<number> {
+  /** Takes room of the project and returns how much is taken then; other uploads of the project wait. */
+  async reserve(tx: Tx, projectId: string, byteLength: number): Promise<number> {
     const rows = await tx.query<{ byte_length: number }>(
       `INSERT INTO artifact_usage (project_id, byte_length) VALUES ($1, $2)
        ON CONFLICT (project_id) DO UPDATE SET byte_length = artifact_usage.byte_length + EXCLUDED.byte_length
@@ -56,13 +48,36 @@ export class ArtifactRepository {
     return rows[0]?.byte_length ?? 0;
   }
 
-  async beginUpload(tx: Tx, uploadId: string, logArtifactId: string): Promise<void> {
+  /** The log has this upload, whose room is reserved. */
+  async beginUpload(tx: Tx, upload: Upload): Promise<void> {
     await tx.query(
-      'INSERT INTO artifact_uploads (upload_id, log_artifact_id, started_at_ms) VALUES ($1, $2, clock_ms())',
-      [uploadId, logArtifactId],
+      `INSERT INTO artifact_uploads (upload_id, log_artifact_id, project_id, byte_length, started_at_ms)
+       VALUES ($1, $2, $3, $4, clock_ms())`,
+      [upload.uploadId, upload.logArtifactId, upload.projectId, upload.byteLength],
     );
   }
 
+  /** Removes the log's upload, if it has one, and gives back its room. */
+  async removeUploadOf(tx: Tx, logArtifactId: string): Promise<void> {
+    await tx.query(remove('SELECT upload_id FROM unfinished WHERE log_artifact_id = $1'), [logArtifactId]);
+  }
+
+  /** Removes the upload and gives back its room, unless it has become an artefact or is gone already. */
+  async removeUpload(tx: Tx, uploadId: string): Promise<void> {
+    await tx.query(remove('SELECT upload_id FROM unfinished WHERE upload_id = $1'), [uploadId]);
+  }
+
+  /** Removes up to `limit` uploads that did not become an artefact within `lifetimeMs`; returns how many. */
+  async removeAbandoned(tx: Tx, lifetimeMs: number, limit: number): Promise<number> {
+    const [row] = await tx.query<{ removed: number }>(
+      remove(`SELECT upload_id FROM unfinished WHERE started_at_ms <= clock_ms() - $1::bigint
+               ORDER BY started_at_ms LIMIT $2`),
+      [lifetimeMs, limit],
+    );
+    return row?.removed ?? 0;
+  }
+
+  /** @throws DatabaseFault of `fk_artifact_chunks_uploads` when the upload was removed */
   async appendChunk(tx: Tx, uploadId: string, ordinal: number, content: Buffer): Promise<void> {
     await tx.query('INSERT INTO artifact_chunks (upload_id, ordinal, content) VALUES ($1, $2, $3)', [
       uploadId,
@@ -71,11 +86,10 @@ export class ArtifactRepository {
     ]);
   }
 
-  /** The upload is the artefact, unless another upload has become it: then false. */
-  async complete(tx: Tx, artifact: Artifact): Promise<boolean> {
-    const rows = await tx.query(
-      `INSERT INTO artifacts (${ARTIFACT}, stored_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_ms())
-       ON CONFLICT DO NOTHING RETURNING true AS stored`,
+  /** The upload is the artefact. @throws DatabaseFault of `fk_artifacts_uploads` when the upload was removed */
+  async complete(tx: Tx, artifact: Artifact): Promise<void> {
+    await tx.query(
+      `INSERT INTO artifacts (${ARTIFACT}, stored_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_ms())`,
       [
         artifact.logArtifactId,
         artifact.uploadId,
@@ -87,7 +101,6 @@ export class ArtifactRepository {
         artifact.truncated,
       ],
     );
-    return rows.length > 0;
   }
 
   async readChunk(tx: Tx, uploadId: string, ordinal: number): Promise<Buffer | null> {
@@ -97,21 +110,22 @@ export class ArtifactRepository {
     );
     return rows[0]?.content ?? null;
   }
-
-  /** Removes up to `limit` uploads that did not become an artefact within `lifetimeMs`; returns how many. */
-  async removeAbandoned(tx: Tx, lifetimeMs: number, limit: number): Promise<number> {
-    const rows = await tx.query(
-      `WITH abandoned AS MATERIALIZED (
-         SELECT upload_id FROM artifact_uploads
-          WHERE started_at_ms <= clock_ms() - $1::bigint
-            AND NOT EXISTS (SELECT FROM artifacts WHERE artifacts.upload_id = artifact_uploads.upload_id)
-          ORDER BY started_at_ms LIMIT $2)
-       DELETE FROM artifact_uploads WHERE upload_id IN (SELECT upload_id FROM abandoned) RETURNING upload_id`,
-      [lifetimeMs, limit],
-    );
-    return rows.length;
-  }
 }
+
+/** Removes what `chosen` selects of the unfinished uploads, with its chunks, and gives back the room of each once. */
+const remove = (chosen: string): string => `
+  WITH unfinished AS NOT MATERIALIZED (
+    SELECT * FROM artifact_uploads
+     WHERE NOT EXISTS (SELECT FROM artifacts WHERE artifacts.upload_id = artifact_uploads.upload_id)),
+  chosen AS MATERIALIZED (${chosen}),
+  removed AS (
+    DELETE FROM artifact_uploads WHERE upload_id IN (SELECT upload_id FROM chosen)
+    RETURNING project_id, byte_length),
+  freed AS (SELECT project_id, sum(byte_length) AS bytes FROM removed GROUP BY project_id),
+  given_back AS (
+    UPDATE artifact_usage SET byte_length = byte_length - freed.bytes
+      FROM freed WHERE artifact_usage.project_id = freed.project_id)
+  SELECT count(*) AS removed FROM removed`;
 
 function artifactOf([row]: ArtifactRow[]): Artifact | null {
   if (!row) return null;

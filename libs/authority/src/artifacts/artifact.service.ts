@@ -4,6 +4,7 @@ import { ValiseError } from '@valise/contracts/failure';
 import type { ArtifactUploadHeader, ArtifactUploadResponse } from '@valise/contracts/wire';
 import type { Execution } from '../attempts/execution.js';
 import { ExecutionRepository } from '../attempts/execution.repository.js';
+import { DatabaseFault } from '../database/database-fault.js';
 import { INGRESS, MANAGEMENT } from '../database/isolation.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
 import { ClaimRepository } from '../leases/claim.repository.js';
@@ -34,8 +35,11 @@ export class ArtifactService {
 
   /**
    * The claim's log is stored as a whole, or not at all. The fence is checked before the first byte and after the last.
+   * From the first byte on the log takes its project's room, and ends an upload of the same log that began before; what
+   * fails or is left by its sender is removed at once.
    * @throws ValiseError worker_artifact_fenced, also for other bytes than the stored ones; invalid_worker_request for
-   * more or fewer bytes than announced; request_too_large when the project has no room
+   * more or fewer bytes than announced; request_too_large when the project has no room; worker_ingress_unavailable when
+   * a later upload of the log, or the sweeper, has ended this one
    */
   async store(
     key: WorkerSessionKey,
@@ -44,13 +48,19 @@ export class ArtifactService {
   ): Promise<ArtifactUploadResponse> {
     const uploadId = randomUUID();
     const stored = await this.transactions.run(INGRESS, (tx) => this.admit(tx, key, header, uploadId));
-    const sha256 = await this.receive(header.byteLength, content, (ordinal, chunk) =>
-      stored
-        ? Promise.resolve()
-        : this.transactions.run(INGRESS, (tx) => this.artifacts.appendChunk(tx, uploadId, ordinal, chunk)),
-    );
-    if (stored) return sameAs(stored, sha256);
-    return this.transactions.run(INGRESS, (tx) => this.complete(tx, key, header, uploadId, sha256));
+    if (stored)
+      return sameAs(stored, await this.receive(header.byteLength, content, () => Promise.resolve()));
+    try {
+      const sha256 = await this.receive(header.byteLength, content, (ordinal, chunk) =>
+        this.transactions.run(INGRESS, (tx) => this.artifacts.appendChunk(tx, uploadId, ordinal, chunk)),
+      );
+      return await this.transactions.run(INGRESS, (tx) => this.complete(tx, key, header, uploadId, sha256));
+    } catch (error) {
+      await this.discard(uploadId);
+      if (!isEndedUpload(error)) throw error;
+      const { idleRetryAfterMs: retryAfterMs } = this.settings;
+      throw new ValiseError('worker_ingress_unavailable', { rule: 'upload_ended', retryAfterMs });
+    }
   }
 
   /** The newest log of the attempt, or null. */
@@ -72,10 +82,19 @@ export class ArtifactService {
     const { stored, execution } = await this.checkFence(tx, key, header);
     if (stored) return stored;
     const { projectId } = execution.run;
-    const used = await this.artifacts.readUsage(tx, projectId);
-    assertWithinQuota(used, header.byteLength, this.settings.artifactQuotaBytes);
-    await this.artifacts.beginUpload(tx, uploadId, header.logArtifactId);
+    const { logArtifactId, byteLength } = header;
+    await this.artifacts.removeUploadOf(tx, logArtifactId);
+    const taken = await this.artifacts.reserve(tx, projectId, byteLength);
+    assertWithinQuota(taken, this.settings.artifactQuotaBytes);
+    await this.artifacts.beginUpload(tx, { uploadId, logArtifactId, projectId, byteLength });
     return null;
+  }
+
+  /** The upload is gone. Where that cannot be, the sweeper finds it later. */
+  private async discard(uploadId: string): Promise<void> {
+    await this.transactions
+      .run(INGRESS, (tx) => this.artifacts.removeUpload(tx, uploadId))
+      .catch(() => undefined);
   }
 
   private async complete(
@@ -99,8 +118,6 @@ export class ArtifactService {
       sha256,
       truncated,
     });
-    const used = await this.artifacts.addUsage(tx, projectId, byteLength);
-    assertWithinQuota(used, 0, this.settings.artifactQuotaBytes);
     return { status: 'stored', byteLength, sha256 };
   }
 
@@ -152,6 +169,13 @@ export class ArtifactService {
       yield chunk;
     }
   }
+}
+
+const OF_AN_UPLOAD: ReadonlySet<string> = new Set(['fk_artifact_chunks_uploads', 'fk_artifacts_uploads']);
+
+/** Whether the upload's row was removed while it went on. */
+function isEndedUpload(error: unknown): boolean {
+  return error instanceof DatabaseFault && error.constraint !== null && OF_AN_UPLOAD.has(error.constraint);
 }
 
 /** The answer to an upload of what is stored already. @throws ValiseError worker_artifact_fenced for other bytes */

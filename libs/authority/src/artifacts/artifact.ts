@@ -6,6 +6,14 @@ import type { Execution } from '../attempts/execution.js';
 import { standing, type Claimant } from '../leases/holder.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
 
+/** A log that is on its way, with the room it takes. A log has one at a time. */
+export interface Upload {
+  readonly uploadId: string;
+  readonly logArtifactId: string;
+  readonly projectId: string;
+  readonly byteLength: number;
+}
+
 /** A complete log artefact. */
 export interface Artifact {
   readonly logArtifactId: string;
@@ -49,13 +57,13 @@ export function assertMayUpload(
   if (attempt.status !== 'starting' && attempt.status !== 'running') fenced('not_started');
 }
 
-/** Passes an upload that the project has room for. @throws ValiseError request_too_large */
-export function assertWithinQuota(usedBytes: number, byteLength: number, quotaBytes: number): void {
-  if (usedBytes + byteLength > quotaBytes) {
+/** Passes what a project takes with one more upload. @throws ValiseError request_too_large */
+export function assertWithinQuota(takenBytes: number, quotaBytes: number): void {
+  if (takenBytes > quotaBytes) {
     throw new ValiseError('request_too_large', {
       rule: 'project_quota',
       limit: quotaBytes,
-      actual: usedBytes + byteLength,
+      actual: takenBytes,
     });
   }
 }
