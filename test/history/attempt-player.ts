@@ -42,19 +42,15 @@ export class AttemptPlayer {
 
   /** Two things at the same moment, of which only one can be first. */
   async atOnce(memory: Memory): Promise<void> {
-    const other = this.scene.random.weighted<() => Promise<void>>([
-      [3, () => this.renew(memory)],
-      [3, () => this.deliver(memory)],
+    const { random } = this.scene;
+    const other = random.weighted<() => Promise<void>>([
+      [4, () => this.renew(memory)],
+      [4, () => this.scene.expireLease(memory.held.fence.attemptId)],
+      [2, () => this.deliver(memory)],
       [1, () => this.complete(memory)],
       [1, () => this.startFailure(memory)],
-      [2, () => this.timeOut(memory)],
     ]);
-    await Promise.all([this.deliver(memory), other()]);
-  }
-
-  private async timeOut({ held }: Memory): Promise<void> {
-    await pause(this.scene.random.below(30));
-    await this.scene.expireLease(held.fence.attemptId);
+    await Promise.all([this.deliver(memory), pause(random.below(20)).then(other)]);
   }
 
   private sayAnything(memory: Memory): Promise<void> {

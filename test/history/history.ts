@@ -79,6 +79,12 @@ export interface LateReportRow {
   readonly kind: 'start_failure' | 'completion';
 }
 
+/** What operators and the sweeper write last in a transaction. */
+export interface AuditRow {
+  readonly action: string;
+  readonly subject_id: string;
+}
+
 /** The tables whose every change is in the trail. */
 export interface Rows {
   readonly leases: LeaseRow;
@@ -90,6 +96,7 @@ export interface Rows {
   readonly delivery_records: RecordRow;
   readonly delivery_outcomes: OutcomeRow;
   readonly late_reports: LateReportRow;
+  readonly audit_events: AuditRow;
 }
 
 /**

@@ -31,6 +31,7 @@ export class Replay {
       case 'delivery_records':
       case 'delivery_outcomes':
       case 'late_reports':
+      case 'audit_events':
         break;
     }
   }

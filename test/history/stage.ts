@@ -31,7 +31,12 @@ export interface StageOptions {
 
 // A denial past the limit is counted, not recorded; here every one is to be seen.
 const SETTINGS: AuthoritySettings = { ...DEFAULT_SETTINGS, denialsPerMinute: 1_000_000 };
-const POOL_SIZE = 12;
+// A connection for everybody: nobody waits in line, so that calls meet in the database.
+const POOL_SIZES: Partial<Record<ProcessRole, number>> = {
+  valise_ingress: 48,
+  valise_operator: 4,
+  valise_sweeper: 4,
+};
 
 /** How likely a statement leaves late, and by how many milliseconds at most. */
 interface Dawdling {
@@ -58,7 +63,7 @@ export class Stage {
           AuthorityModule.forRoot({
             url: database.url(role),
             applicationName: role,
-            poolSize: POOL_SIZE,
+            poolSize: POOL_SIZES[role] ?? 1,
             settings: SETTINGS,
           }),
         ],

@@ -11,6 +11,7 @@ const TABLES: readonly (keyof Rows)[] = [
   'delivery_records',
   'delivery_outcomes',
   'late_reports',
+  'audit_events',
 ];
 
 /** From now on every committed change of a row leaves a line, which stands or falls with its transaction. */

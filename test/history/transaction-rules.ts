@@ -82,7 +82,14 @@ function judgeSession(move: Move<'worker_sessions'>, transaction: Transaction, n
   return faults;
 }
 
+/** Judged after the audit row, which comes last: before it, a lease may still be given back by somebody else. */
 function judgeWorker(move: Move<'workers'>, transaction: Transaction, now: Replay): string[] {
+  if (
+    move.before &&
+    !movesOf(transaction, 'audit_events').some(({ after }) => after.action === 'put_worker')
+  ) {
+    return ['a worker is changed, and no audit row says so'];
+  }
   const untouched = heldBy(now, move.after.worker_id).filter(
     (lease) =>
       !now.mayHold(move.after.worker_id, lease.attempt_id) && !isFenced(transaction, lease.attempt_id),
