@@ -1,19 +1,10 @@
-import { appendFileSync } from 'node:fs';
 import { useDatabase } from '../support/postgres.js';
+import { report, verification } from '../support/verification.js';
 import { check } from './checker.js';
 import { play, type Played } from './play.js';
 import { movesOf } from './replay.js';
 
-interface Verify {
-  readonly operations: number;
-  readonly seed: number;
-  readonly report: string;
-}
-
-/** What `npm run verify` asks for; else a short history of always the same seed. */
-const asked = process.env.VALISE_VERIFY;
-const verify: Partial<Verify> = asked === undefined ? {} : (JSON.parse(asked) as Verify);
-const { operations = 2000, seed = 4960204 } = verify;
+const { operations, seed } = verification;
 
 describe.each([
   ['at the isolation levels of the product', false],
@@ -25,9 +16,7 @@ describe.each([
     const started = performance.now();
     const played = await play(database(), { operations: Math.ceil(operations / 2), seed, lowered });
     const seconds = (performance.now() - started) / 1000;
-    if (verify.report !== undefined) {
-      appendFileSync(verify.report, `history ${name}: ${summary(played)}, ${seconds.toFixed(1)} s\n`);
-    }
+    report(`history ${name}: ${summary(played)}, ${seconds.toFixed(1)} s`);
     expect(played.faults).toEqual([]);
     expect([...new Set(check(played))].slice(0, 20)).toEqual([]);
     expectWork(played);

@@ -46,7 +46,8 @@ export class Script {
   }
 
   get history(): History {
-    const all = <Row>(table: keyof Rows): Row[] => [...(this.rows.get(table)?.values() ?? [])] as Row[];
+    const all = <Table extends keyof Rows>(table: Table): Rows[Table][] =>
+      [...(this.rows.get(table)?.values() ?? [])] as Rows[Table][];
     const final = { leases: all('leases'), attempts: all('attempts'), runs: all('runs') };
     return { calls: this.calls, moves: this.moves, final, claimable: this.claimable };
   }

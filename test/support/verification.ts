@@ -1,0 +1,27 @@
+import { appendFileSync } from 'node:fs';
+
+/** How much the tests of races, load and failover do. */
+export interface Verification {
+  /** Calls of a random history. */
+  readonly operations: number;
+  readonly seed: number;
+  /** Attempts in the tables whose plans are looked at. */
+  readonly attempts: number;
+  /** How often a standby is promoted under load. */
+  readonly promotions: number;
+  /** A file for what was measured; null where nobody reads it. */
+  readonly report: string | null;
+}
+
+const SHORT: Verification = { operations: 2000, seed: 4960204, attempts: 100, promotions: 1, report: null };
+
+const asked = process.env.VALISE_VERIFY;
+
+/** What `npm run verify` asks for; in `npm test` the short form, always with the same seed. */
+export const verification: Verification =
+  asked === undefined ? SHORT : { ...SHORT, ...(JSON.parse(asked) as Partial<Verification>) };
+
+/** One line for the person who runs `npm run verify`. */
+export function report(line: string): void {
+  if (verification.report !== null) appendFileSync(verification.report, `${line}\n`);
+}
