@@ -15,6 +15,7 @@ import { DeliveryRecordRepository } from './deliveries/delivery-record.repositor
 import { DeliveryRecordService } from './deliveries/delivery-record.service.js';
 import { DeliveryRepository } from './deliveries/delivery.repository.js';
 import { CandidateRepository } from './leases/candidate.repository.js';
+import { ClaimGate } from './leases/claim-gate.js';
 import { ClaimRepository } from './leases/claim.repository.js';
 import { LeaseRepository } from './leases/lease.repository.js';
 import { LeaseService } from './leases/lease.service.js';
@@ -39,6 +40,7 @@ const REPOSITORIES: Provider[] = [
   ArtifactRepository,
   AuditRepository,
   CandidateRepository,
+  ClaimGate,
   ClaimRepository,
   DeliveryRecordRepository,
   DeliveryRepository,

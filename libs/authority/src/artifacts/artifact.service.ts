@@ -3,11 +3,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ValiseError } from '@valise/contracts/failure';
 import type { ArtifactUploadHeader, ArtifactUploadResponse } from '@valise/contracts/wire';
 import type { Execution } from '../attempts/execution.js';
-import { ExecutionRepository } from '../attempts/execution.repository.js';
 import { DatabaseFault } from '../database/database-fault.js';
 import { INGRESS, MANAGEMENT } from '../database/isolation.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
-import { ClaimRepository } from '../leases/claim.repository.js';
+import { ClaimGate } from '../leases/claim-gate.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
 import { assertMayUpload, assertWithinQuota, CHUNK_BYTES, cut, type Artifact } from './artifact.js';
@@ -28,8 +27,7 @@ export class ArtifactService {
   constructor(
     private readonly transactions: TransactionRunner,
     private readonly artifacts: ArtifactRepository,
-    private readonly executions: ExecutionRepository,
-    private readonly claims: ClaimRepository,
+    private readonly gate: ClaimGate,
     @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
   ) {}
 
@@ -127,9 +125,7 @@ export class ArtifactService {
     key: WorkerSessionKey,
     header: ArtifactUploadHeader,
   ): Promise<{ stored: Artifact | null; execution: Execution }> {
-    const execution = await this.executions.lock(tx, header.runId, header.attemptId);
-    if (!execution) throw new ValiseError('worker_artifact_fenced', { rule: 'attempt' });
-    const claimant = await this.claims.readClaimant(tx, key.workerId, header.offerId);
+    const { execution, claimant } = await this.gate.lock(tx, key, header, 'worker_artifact_fenced');
     const stored = await this.artifacts.find(tx, header.logArtifactId);
     assertMayUpload(key, header, execution, claimant, stored);
     return { stored, execution };

@@ -14,7 +14,7 @@ import {
 import { ArtifactRepository } from '../artifacts/artifact.repository.js';
 import { INGRESS } from '../database/isolation.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
-import { ClaimRepository } from '../leases/claim.repository.js';
+import { ClaimGate } from '../leases/claim-gate.js';
 import type { Claimant } from '../leases/holder.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
@@ -37,7 +37,7 @@ export class AttemptService {
   constructor(
     private readonly transactions: TransactionRunner,
     private readonly executions: ExecutionRepository,
-    private readonly claims: ClaimRepository,
+    private readonly gate: ClaimGate,
     private readonly moves: MoveRepository,
     private readonly lateReports: LateReportRepository,
     private readonly artifacts: ArtifactRepository,
@@ -102,9 +102,7 @@ export class AttemptService {
    */
   complete(key: WorkerSessionKey, request: CompletionRequest): Promise<CompletionResponse> {
     return this.transactions.run(INGRESS, async (tx) => {
-      const execution = await this.executions.lock(tx, request.runId, request.attemptId);
-      if (!execution) throw new ValiseError('worker_completion_fenced', { rule: 'attempt' });
-      const claimant = await this.claims.readClaimant(tx, key.workerId, request.offerId);
+      const { execution, claimant } = await this.gate.lock(tx, key, request, 'worker_completion_fenced');
       const completion = decideCompletion(key, request, execution, claimant);
       if (completion.kind === 'end') {
         const { artifact } = request;
@@ -145,12 +143,10 @@ export class AttemptService {
     act: (tx: Tx, execution: Execution, claimant: Claimant) => Promise<ActivationResponse['status']>,
   ): Promise<ActivationResponse> {
     return this.transactions.run(INGRESS, async (tx) => {
-      const before = await this.executions.lock(tx, fence.runId, fence.attemptId);
-      if (!before) throw new ValiseError('worker_activation_fenced', { rule: 'attempt' });
-      const claimant = await this.claims.readClaimant(tx, key.workerId, fence.offerId);
-      const status = await act(tx, before, claimant);
+      const { execution, claimant } = await this.gate.lock(tx, key, fence, 'worker_activation_fenced');
+      const status = await act(tx, execution, claimant);
       const after =
-        status === 'applied' ? await this.executions.lock(tx, fence.runId, fence.attemptId) : before;
+        status === 'applied' ? await this.executions.lock(tx, fence.runId, fence.attemptId) : execution;
       if (!after) throw new Error('an attempt that was decided about is there');
       return { schema: ACTIVATION_SCHEMA, status, snapshot: snapshotOf(after) };
     });

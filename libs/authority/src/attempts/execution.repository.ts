@@ -81,6 +81,15 @@ export class ExecutionRepository {
     return rows.length > 0;
   }
 
+  /**
+   * Locks a run like `lockRun`, after `waitMs` at most: behind whoever waits already, so that no number of callers
+   * keeps this one off. @throws DatabaseFault 55P03 when it does not come to its turn
+   */
+  async awaitRun(tx: Tx, projectId: string, runId: string, waitMs: number): Promise<boolean> {
+    await tx.query(`SELECT set_config('lock_timeout', $1, true)`, [`${waitMs}ms`]);
+    return this.lockRun(tx, projectId, runId);
+  }
+
   /** Reads the clock, and whether the run's plan asks for secrets at all. */
   async readExpiryFacts(tx: Tx, runId: string): Promise<{ nowMs: number; hasReferences: boolean }> {
     const [row] = await tx.query<{ now_ms: number; has_references: boolean }>(

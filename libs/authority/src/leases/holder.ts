@@ -35,6 +35,16 @@ export interface Claimant {
  */
 export type Standing = 'holder' | 'former_holder' | 'past' | 'stranger';
 
+/** Whether the caller made the claim that it names, and shows that claim's token. */
+export function isOwnClaim(key: WorkerSessionKey, fence: LeaseFence, claim: Claim | null): claim is Claim {
+  return (
+    claim?.attemptId === fence.attemptId &&
+    claim.workerId === key.workerId &&
+    claim.leaseGeneration === fence.leaseGeneration &&
+    sameToken(claim.tokenDigest, fence.leaseToken)
+  );
+}
+
 /** Where the caller stands to the lease. Whether the lease has expired is another question. */
 export function standing(
   key: WorkerSessionKey,
@@ -43,14 +53,7 @@ export function standing(
   claimant: Claimant,
 ): Standing {
   const { claim } = claimant;
-  if (
-    claim?.attemptId !== fence.attemptId ||
-    claim.workerId !== key.workerId ||
-    claim.leaseGeneration !== fence.leaseGeneration ||
-    !sameToken(claim.tokenDigest, fence.leaseToken)
-  ) {
-    return 'stranger';
-  }
+  if (!isOwnClaim(key, fence, claim)) return 'stranger';
   const sameSession = key.sessionId === claim.sessionId && fence.workerGeneration === claim.workerGeneration;
   // Under a later session the worker may name the generation of the claim or of that session.
   const laterSession =

@@ -21,9 +21,10 @@ import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
 import type { Worker } from '../workers/worker.js';
 import { WorkerRepository } from '../workers/worker.repository.js';
 import { CandidateRepository, type Plan } from './candidate.repository.js';
+import { ClaimGate } from './claim-gate.js';
 import { ClaimRepository } from './claim.repository.js';
 import type { Claim } from './holder.js';
-import { assertMayClaim, assertRecovers, decideRenewal, isClaimable } from './lease.js';
+import { assertMayClaim, assertRecovers, decideRenewal, isClaimable, isOwnOffer } from './lease.js';
 import { LeaseRepository } from './lease.repository.js';
 import { Matcher, type Match } from './matcher.js';
 
@@ -39,6 +40,7 @@ export class LeaseService {
     private readonly sessions: SessionRepository,
     private readonly leases: LeaseRepository,
     private readonly claims: ClaimRepository,
+    private readonly gate: ClaimGate,
     private readonly candidates: CandidateRepository,
     private readonly executions: ExecutionRepository,
     private readonly moves: MoveRepository,
@@ -66,9 +68,7 @@ export class LeaseService {
   /** @throws ValiseError worker_lease_control_fenced */
   renew(key: WorkerSessionKey, request: LeaseControlRequest): Promise<LeaseControlResponse> {
     return this.transactions.run(INGRESS, async (tx) => {
-      const execution = await this.executions.lock(tx, request.runId, request.attemptId);
-      if (!execution) throw new ValiseError('worker_lease_control_fenced', { rule: 'attempt' });
-      const claimant = await this.claims.readClaimant(tx, key.workerId, request.offerId);
+      const { execution, claimant } = await this.gate.lock(tx, key, request, 'worker_lease_control_fenced');
       const renewal = decideRenewal(key, request, execution, claimant);
       if (renewal.kind === 'terminal') {
         const { version, expiresAtMs } = execution.lease;
@@ -102,7 +102,8 @@ export class LeaseService {
     request: OfferRequest,
     claim: Claim,
   ): Promise<OfferResponse> {
-    const runId = await this.executions.findRunId(tx, claim.attemptId);
+    const isOwn = isOwnOffer(key, request.leaseToken, claim);
+    const runId = isOwn ? await this.executions.findRunId(tx, claim.attemptId) : null;
     const execution = runId === null ? null : await this.executions.lock(tx, runId, claim.attemptId);
     assertRecovers(key, request.leaseToken, claim, execution);
     const plan = await this.candidates.findPlan(tx, execution.run.runId);

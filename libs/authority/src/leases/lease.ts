@@ -27,7 +27,7 @@ export function decideRenewal(
   const fenced = (rule: string): never => {
     throw new ValiseError('worker_lease_control_fenced', { rule });
   };
-  if (execution.run.projectId !== request.projectId) return fenced('project');
+  if (execution.run.projectId !== request.projectId) return fenced('stranger');
   const { attempt, lease, run } = execution;
   const position = standing(key, request, lease, claimant);
   if (position === 'stranger' || position === 'former_holder') return fenced(position);
@@ -61,6 +61,11 @@ export function assertMayClaim(
   if (session.expiresAtMs <= nowMs) fenced('expired');
 }
 
+/** Whether the caller made the claim of the offer it repeats, with the same token. */
+export function isOwnOffer(key: WorkerSessionKey, leaseToken: string, claim: Claim): boolean {
+  return claim.workerId === key.workerId && sameToken(claim.tokenDigest, leaseToken);
+}
+
 /**
  * Passes an offer that claimed before and still holds what it claimed, so that its answer can be given again.
  * @throws ValiseError worker_offer_fenced
@@ -73,8 +78,7 @@ export function assertRecovers(
 ): asserts execution is Execution {
   const lease = execution?.lease;
   const holds =
-    claim.workerId === key.workerId &&
-    sameToken(claim.tokenDigest, leaseToken) &&
+    isOwnOffer(key, leaseToken, claim) &&
     lease?.state === 'leased' &&
     lease.offerId === claim.offerId &&
     lease.generation === claim.leaseGeneration;

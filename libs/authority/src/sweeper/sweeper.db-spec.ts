@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import {
   completion,
@@ -197,6 +198,54 @@ describe('the sweeper', () => {
       uploadsRemoved: 0,
       failures: [],
     });
+  });
+});
+
+describe('a run that others have', () => {
+  const lockRun = async (held: Held) => {
+    const client = new Client({
+      connectionString: database().adminUrl,
+      options: '-c search_path=valise',
+      application_name: 'keeper',
+    });
+    await client.connect();
+    await client.query('BEGIN');
+    await client.query('SELECT FROM runs WHERE run_id = $1 FOR UPDATE', [held.fence.runId]);
+    return client;
+  };
+  /** Resolves once the sweeper stands in line behind the keeper. */
+  const sweeperWaits = async () => {
+    for (;;) {
+      const waiting = await database().query(
+        `SELECT FROM pg_stat_activity WHERE application_name = 'valise_sweeper' AND wait_event_type = 'Lock'`,
+      );
+      if (waiting.length > 0) return;
+    }
+  };
+
+  it('is waited for, so that nobody who comes again and again keeps the sweeper off', async () => {
+    const held = await world().held('running');
+    await world().expireLease(held);
+    const keeper = await lockRun(held);
+    const sweep = world().sweeper.sweep();
+    await sweeperWaits();
+    await keeper.query('COMMIT');
+    await keeper.end();
+    expect(await sweep).toMatchObject({ ended: 1, waiting: 0, failures: [] });
+  });
+
+  it('is left for a later sweep when it does not come free, after everything else is done', async () => {
+    const kept = await world().held('running');
+    const other = await world().held('running');
+    await world().expireLease(kept);
+    await world().expireLease(other);
+    const keeper = await lockRun(kept);
+    try {
+      expect(await world().sweeper.sweep()).toMatchObject({ ended: 1, waiting: 1, failures: [] });
+    } finally {
+      await keeper.end();
+    }
+    expect(await world().sweeper.sweep()).toMatchObject({ ended: 1, waiting: 0 });
   });
 });
 

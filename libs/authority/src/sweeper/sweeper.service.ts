@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { ValiseError } from '@valise/contracts/failure';
 import { ArtifactRepository } from '../artifacts/artifact.repository.js';
 import { ExecutionRepository } from '../attempts/execution.repository.js';
 import { MoveRepository } from '../attempts/move.repository.js';
@@ -17,6 +18,10 @@ import { SweeperRepository } from './sweeper.repository.js';
 
 const MONTHS_AHEAD = 3;
 const PARTITION_INTERVAL_MS = 3_600_000;
+
+/** How long one run that others have is waited for, and all of a step together. */
+const LOCK_WAIT_MS = 1000;
+const PATIENCE_MS = 3000;
 
 /** A run of which something is due. */
 interface Due {
@@ -111,18 +116,39 @@ export class SweeperService {
     });
   }
 
-  /** Acts on each run that nobody else has at this moment, in a transaction of its own that has locked the run. */
+  /**
+   * Acts on each run in a transaction of its own that has locked it: first on those that nobody else has at this
+   * moment, then on the others, waiting for each.
+   */
   private async each<T extends Due>(
     sweep: Sweep,
     step: SweepStep,
     due: readonly T[],
     act: (tx: Tx, item: T) => Promise<keyof SweepCounts | null>,
   ): Promise<void> {
+    const contended: T[] = [];
     for (const item of due) {
-      await sweep.attempt(step, item.runId, async () => {
+      const { projectId, runId } = item;
+      await sweep.attempt(step, runId, async () => {
         const done = await this.run(async (tx) =>
-          (await this.executions.tryLockRun(tx, item.projectId, item.runId)) ? act(tx, item) : 'waiting',
+          (await this.executions.tryLockRun(tx, projectId, runId)) ? act(tx, item) : 'contended',
         );
+        if (done === 'contended') contended.push(item);
+        else if (done) sweep.counts[done] += 1;
+      });
+    }
+    const patientUntilMs = performance.now() + PATIENCE_MS;
+    for (const item of contended) {
+      const { projectId, runId } = item;
+      await sweep.attempt(step, runId, async () => {
+        const isPatient = performance.now() < patientUntilMs;
+        const done = isPatient
+          ? await orWaiting(
+              this.run(async (tx) =>
+                (await this.executions.awaitRun(tx, projectId, runId, LOCK_WAIT_MS)) ? act(tx, item) : null,
+              ),
+            )
+          : 'waiting';
         if (done) sweep.counts[done] += 1;
       });
     }
@@ -162,5 +188,16 @@ export class SweeperService {
 
   private run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.transactions.run(MANAGEMENT, work);
+  }
+}
+
+const LOCK_NOT_AVAILABLE = '55P03';
+
+async function orWaiting<T>(done: Promise<T>): Promise<T | 'waiting'> {
+  try {
+    return await done;
+  } catch (error) {
+    if (error instanceof ValiseError && error.facts.sqlState === LOCK_NOT_AVAILABLE) return 'waiting';
+    throw error;
   }
 }
