@@ -8,6 +8,7 @@ import { Artifacts1764460800006 } from './1764460800006-artifacts.js';
 import { Records1764460800007 } from './1764460800007-records.js';
 import { Grants1764460800008 } from './1764460800008-grants.js';
 import { Uploads1764460800009 } from './1764460800009-uploads.js';
+import { CustodyFailures1764460800010 } from './1764460800010-custody-failures.js';
 
 /** In the order they run. */
 export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
   Records1764460800007,
   Grants1764460800008,
   Uploads1764460800009,
+  CustodyFailures1764460800010,
 ];
