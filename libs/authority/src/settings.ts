@@ -10,6 +10,8 @@ export interface AuthoritySettings {
   /** Bytes of an authorised delivery leave within this, or not at all. */
   readonly responseDeadlineMs: number;
   readonly maxAuthorisations: number;
+  /** A claim whose material could not be read so often gets no delivery any more. */
+  readonly maxCustodyFailures: number;
   readonly maxClaims: number;
   /** Denied deliveries of one worker past this many a minute are counted instead of recorded one by one. */
   readonly denialsPerMinute: number;
@@ -32,6 +34,7 @@ export const DEFAULT_SETTINGS: AuthoritySettings = {
   transactionDeadlineMs: 8000,
   responseDeadlineMs: 5000,
   maxAuthorisations: 8,
+  maxCustodyFailures: 5,
   maxClaims: 5,
   denialsPerMinute: 10,
   timeoutGraceMs: 5000,

@@ -113,6 +113,7 @@ function execution(
       expiresAtMs: 100,
       updatedAtMs: 0,
       authorisations: 0,
+      custodyFailures: 0,
       openSinceMs: null,
     },
   };

@@ -49,6 +49,7 @@ export interface LeaseRow {
   expires_at_ms: number;
   updated_at_ms: number;
   authorisations: number;
+  custody_failures: number;
   open_since_ms: number | null;
 }
 
@@ -57,7 +58,7 @@ export const leaseColumns = (
 ): string => `${leases}.state, ${leases}.generation, ${leases}.version, ${leases}.worker_id,
   ${leases}.session_id, ${leases}.worker_generation, ${leases}.offer_id, ${leases}.token_digest,
   ${leases}.acquired_at_ms, ${leases}.renewed_at_ms, ${leases}.expires_at_ms, ${leases}.updated_at_ms,
-  ${leases}.authorisations, ${leases}.open_since_ms`;
+  ${leases}.authorisations, ${leases}.custody_failures, ${leases}.open_since_ms`;
 
 export function leaseOf(row: LeaseRow): Lease {
   return {
@@ -74,6 +75,7 @@ export function leaseOf(row: LeaseRow): Lease {
     expiresAtMs: row.expires_at_ms,
     updatedAtMs: row.updated_at_ms,
     authorisations: row.authorisations,
+    custodyFailures: row.custody_failures,
     openSinceMs: row.open_since_ms,
   };
 }

@@ -51,6 +51,8 @@ export interface Lease {
   readonly expiresAtMs: number;
   readonly updatedAtMs: number;
   readonly authorisations: number;
+  /** How many deliveries of the claim ended because the material could not be read. */
+  readonly custodyFailures: number;
   /** When the authorised delivery without an outcome was decided, or null. */
   readonly openSinceMs: number | null;
 }

@@ -45,7 +45,7 @@ export class MoveRepository {
           SET state = 'leased', generation = $2, version = version + 1, worker_id = $3, session_id = $4,
               worker_generation = $5, offer_id = $6, token_digest = $7, duration_ms = $8::integer, acquired_at_ms = now_ms,
               renewed_at_ms = now_ms, expires_at_ms = now_ms + $8::integer, updated_at_ms = now_ms,
-              authorisations = 0, open_record_id = NULL, open_since_ms = NULL
+              authorisations = 0, custody_failures = 0, open_record_id = NULL, open_since_ms = NULL
          FROM clock_ms() AS now_ms WHERE attempt_id = $1`,
       [
         execution.attempt.attemptId,

@@ -98,7 +98,7 @@ export class DeliveryAuthority {
       tx,
       { ...record, attemptId },
       target.lease,
-      this.settings.maxAuthorisations,
+      this.settings,
     );
     if (!written) return this.deny(tx, record, 'lease_moved', facts);
     const leaseRestMs = written.expiresAtMs - written.decidedAtMs;

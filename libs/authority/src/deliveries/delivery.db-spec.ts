@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { createSecretReference, sha256Hex } from '@valise/contracts/documents';
+import type { ValiseError } from '@valise/contracts/failure';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import {
   BUNDLE,
@@ -150,6 +151,37 @@ describe('a delivery', () => {
       denial: 'delivery_budget_exhausted',
     });
     expect(await world().leaseOf(held)).toMatchObject({ authorisations: 8 });
+  });
+
+  it('is denied once custody has failed its claim five times, and not to the next claim', async () => {
+    const held = await world().held('starting');
+    for (let time = 0; time < 5; time += 1) {
+      await world().deliveries.settle(await world().authorize(held), 'custody_failed');
+    }
+    expect(await codeOf(world().authorize(held))).toBe('delivery_budget_exhausted');
+    expect((await recordsOf(held.worker.workerId)).at(-1)).toMatchObject({
+      decision: 'denied',
+      denial: 'delivery_budget_exhausted',
+    });
+    expect(await world().leaseOf(held)).toMatchObject({ authorisations: 0, custody_failures: 5 });
+    await world().attempts.startFailure(held.worker, { ...held.fence, reasonCode: 'worker_shutdown' });
+    const next = await world().claim(held.worker);
+    await world().attempts.starting(next.worker, next.fence);
+    expect((await world().authorize(next)).secretRefs).toEqual([SECRET]);
+  });
+
+  it('leaves no more than its budget of records, however often it is asked for', async () => {
+    const held = await world().held('starting');
+    const codes = [];
+    for (let time = 0; time < 40; time += 1) {
+      try {
+        await world().deliveries.settle(await world().authorize(held), 'custody_failed');
+      } catch (error) {
+        codes.push((error as ValiseError).code);
+      }
+    }
+    expect(codes).toHaveLength(35);
+    expect(await recordsOf(held.worker.workerId)).toHaveLength(15);
   });
 
   const foreign = createSecretReference({ projectId: PROJECT, name: 'other' });
@@ -426,6 +458,14 @@ describe.each([
     const held = await world().held('starting');
     expect(await overtaken(held, () => world().authorize(held))).not.toBe('no refusal');
     expect(await world().leaseOf(held)).toMatchObject({ authorisations: 1 });
+  });
+
+  it('is not granted when custody fails its claim the fifth time meanwhile', async () => {
+    const held = await world().held('starting');
+    const fail = async () => world().deliveries.settle(await world().authorize(held), 'custody_failed');
+    for (let time = 0; time < 4; time += 1) await fail();
+    expect(await overtaken(held, fail)).not.toBe('no refusal');
+    expect(await world().leaseOf(held)).toMatchObject({ authorisations: 0, custody_failures: 5 });
   });
 
   it('is granted once when the same request arrives twice at the same moment', async () => {

@@ -10,7 +10,7 @@ import {
   type RunRow,
 } from '../attempts/execution.row.js';
 import type { Tx } from '../database/transaction-runner.js';
-import type { DeliveryFacts, Denial } from './delivery.js';
+import type { DeliveryFacts, DeliveryLimits, Denial } from './delivery.js';
 
 /** The content-free part that authorised and denied records share. */
 export interface DeliveryRecord {
@@ -85,7 +85,7 @@ export class DeliveryRepository {
     tx: Tx,
     record: DeliveryRecord & { readonly attemptId: string },
     read: Lease,
-    maxAuthorisations: number,
+    limits: Pick<DeliveryLimits, 'maxAuthorisations' | 'maxCustodyFailures'>,
   ): Promise<{ decidedAtMs: number; expiresAtMs: number } | null> {
     const [row] = await tx.query<{ decided_at_ms: number; expires_at_ms: number }>(
       `WITH locked AS MATERIALIZED (SELECT * FROM leases WHERE attempt_id = $1 FOR UPDATE),
@@ -93,6 +93,7 @@ export class DeliveryRepository {
        unmoved AS MATERIALIZED (
          SELECT attempt_id, now_ms FROM observed
           WHERE state = 'leased' AND version = $3 AND generation = $4 AND token_digest = $5
+            AND custody_failures < $16
             AND expires_at_ms > now_ms AND authorisations = $6 AND authorisations < $7
             AND open_since_ms IS NOT DISTINCT FROM $8),
        authorised AS (
@@ -112,7 +113,7 @@ export class DeliveryRepository {
         read.generation,
         read.tokenDigest,
         read.authorisations,
-        maxAuthorisations,
+        limits.maxAuthorisations,
         read.openSinceMs,
         record.workerId,
         record.sessionId,
@@ -121,6 +122,7 @@ export class DeliveryRepository {
         record.bundleCount,
         record.certificateSerial,
         record.requestDigest,
+        limits.maxCustodyFailures,
       ],
     );
     return row ? { decidedAtMs: row.decided_at_ms, expiresAtMs: row.expires_at_ms } : null;
@@ -173,7 +175,7 @@ export class DeliveryRepository {
 
   /**
    * Appends what became of an authorised delivery, once, and closes it on the lease; a custody failure gives the
-   * authorisation back where the claim still lives.
+   * authorisation back where the claim still lives, and is counted: a missing secret does not fill the records.
    */
   async settle(
     tx: Tx,
@@ -186,6 +188,7 @@ export class DeliveryRepository {
          VALUES ($1, $2, $3, clock_ms()) ON CONFLICT DO NOTHING RETURNING true AS first_word)
        UPDATE leases
           SET open_record_id = NULL, open_since_ms = NULL,
+              custody_failures = custody_failures + CASE WHEN $3 = 'custody_failed' THEN 1 ELSE 0 END,
               authorisations = authorisations
                 - CASE WHEN $3 = 'custody_failed' AND state = 'leased' THEN 1 ELSE 0 END
          FROM settled WHERE attempt_id = $4 AND open_record_id = $1`,

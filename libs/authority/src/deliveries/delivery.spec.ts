@@ -5,7 +5,7 @@ import { decideDelivery, type DeliveryFacts } from './delivery.js';
 const TOKEN = 't'.repeat(43);
 const SESSION = '01890000-0000-7000-8000-000000000001';
 const DIGEST = sha256Hex('plan');
-const LIMITS = { responseDeadlineMs: 5000, maxAuthorisations: 8 };
+const LIMITS = { responseDeadlineMs: 5000, maxAuthorisations: 8, maxCustodyFailures: 5 };
 const caller = { workerId: 'w', sessionId: SESSION, certificateSerial: '01' };
 const request: SecretDeliveryRequest = {
   schema: SECRET_DELIVERY_SCHEMA,
@@ -52,6 +52,7 @@ const target: Target = {
     expiresAtMs: 20_000,
     updatedAtMs: 0,
     authorisations: 0,
+    custodyFailures: 0,
     openSinceMs: null,
   },
   plan: { contentDigest: DIGEST, secretRefs: ['s1', 's2'], environmentBundleRefs: ['b'] },
@@ -179,6 +180,14 @@ describe('the decision of a delivery', () => {
   it('authorises eight times and denies the ninth', () => {
     expect(decide(lease({ authorisations: 7 })(facts))).toEqual({ kind: 'authorise' });
     expect(decide(lease({ authorisations: 8 })(facts))).toEqual({
+      kind: 'deny',
+      denial: 'delivery_budget_exhausted',
+    });
+  });
+
+  it('denies once custody has failed five times', () => {
+    expect(decide(lease({ custodyFailures: 4 })(facts))).toEqual({ kind: 'authorise' });
+    expect(decide(lease({ custodyFailures: 5 })(facts))).toEqual({
       kind: 'deny',
       denial: 'delivery_budget_exhausted',
     });

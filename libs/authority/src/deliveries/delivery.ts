@@ -68,6 +68,7 @@ export type DeliveryVerdict =
 export interface DeliveryLimits {
   readonly responseDeadlineMs: number;
   readonly maxAuthorisations: number;
+  readonly maxCustodyFailures: number;
 }
 
 /**
@@ -88,7 +89,10 @@ export function decideDelivery(
   if (openForMs < limits.responseDeadlineMs) {
     return { kind: 'busy', retryAfterMs: Math.max(1, limits.responseDeadlineMs - openForMs) };
   }
-  if ((lease?.authorisations ?? 0) >= limits.maxAuthorisations) {
+  const isSpent =
+    (lease?.authorisations ?? 0) >= limits.maxAuthorisations ||
+    (lease?.custodyFailures ?? 0) >= limits.maxCustodyFailures;
+  if (isSpent) {
     return { kind: 'deny', denial: 'delivery_budget_exhausted' };
   }
   return { kind: 'authorise' };

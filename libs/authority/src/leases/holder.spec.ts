@@ -37,6 +37,7 @@ const lease: Lease = {
   expiresAtMs: 100,
   updatedAtMs: 0,
   authorisations: 0,
+  custodyFailures: 0,
   openSinceMs: null,
 };
 const claimant: Claimant = {
