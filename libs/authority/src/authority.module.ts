@@ -7,6 +7,7 @@ import { ExecutionRepository } from './attempts/execution.repository.js';
 import { LateReportRepository } from './attempts/late-report.repository.js';
 import { MoveRepository } from './attempts/move.repository.js';
 import { AuditRepository } from './audit/audit.repository.js';
+import { AuditService } from './audit/audit.service.js';
 import { MutationRepository } from './audit/mutation.repository.js';
 import { connectionOptions, type PoolOptions } from './database/data-source.js';
 import { TransactionRunner } from './database/transaction-runner.js';
@@ -59,6 +60,7 @@ const REPOSITORIES: Provider[] = [
 const SERVICES = [
   ArtifactService,
   AttemptService,
+  AuditService,
   DeliveryAuthority,
   DeliveryRecordService,
   LeaseService,

@@ -1,6 +1,7 @@
 export { ArtifactService, type OpenArtifact } from './artifacts/artifact.service.js';
 export { AttemptService } from './attempts/attempt.service.js';
-export { type Operator } from './audit/audit.js';
+export { type AuditRecord, type Operator } from './audit/audit.js';
+export { AuditService } from './audit/audit.service.js';
 export { AuthorityModule, type AuthorityOptions } from './authority.module.js';
 export { DatabaseFault } from './database/database-fault.js';
 export { migrate, revertMigrations } from './database/migrate.js';

@@ -1,6 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '../database/transaction-runner.js';
-import type { AuditEvent } from './audit.js';
+import { auditCursor, type AuditEvent, type AuditPosition, type AuditRecord } from './audit.js';
+
+interface AuditRow {
+  event_id: string;
+  transaction_id: string;
+  occurred_at_ms: number;
+  actor_kind: AuditEvent['actorKind'];
+  actor_id: string;
+  action: AuditEvent['action'];
+  project_id: string | null;
+  subject_id: string;
+  facts: AuditEvent['facts'];
+}
 
 /** The append-only trail of what operators and the sweeper did. */
 @Injectable()
@@ -19,5 +31,31 @@ export class AuditRepository {
         JSON.stringify(event.facts),
       ],
     );
+  }
+
+  /**
+   * The next `limit` events after a position. Events of transactions that are as old as one still open are left for
+   * later: that one may yet commit events that belong before them.
+   */
+  async list(tx: Tx, after: AuditPosition, limit: number): Promise<AuditRecord[]> {
+    const rows = await tx.query<AuditRow>(
+      `SELECT event_id::text, transaction_id::text, occurred_at_ms, actor_kind, actor_id, action, project_id,
+              subject_id, facts
+         FROM audit_events
+        WHERE (transaction_id, event_id) > ($1::xid8, $2::bigint)
+          AND transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+        ORDER BY audit_events.transaction_id, audit_events.event_id LIMIT $3`,
+      [after.transactionId, after.eventId, limit],
+    );
+    return rows.map((row) => ({
+      cursor: auditCursor({ transactionId: row.transaction_id, eventId: row.event_id }),
+      occurredAtMs: row.occurred_at_ms,
+      actorKind: row.actor_kind,
+      actorId: row.actor_id,
+      action: row.action,
+      projectId: row.project_id,
+      subjectId: row.subject_id,
+      facts: row.facts,
+    }));
   }
 }
