@@ -136,6 +136,8 @@ export class AttemptPlayer {
       },
     );
     if (!answer && this.scene.random.chance(0.7)) memory.phase = 'over';
+    // Told to stop, it asks all the same.
+    if (answer?.status === 'stop_requested' && this.scene.random.chance(0.8)) await this.deliver(memory);
   }
 
   private async deliver(memory: Memory): Promise<void> {

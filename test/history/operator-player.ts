@@ -8,6 +8,7 @@ import type { Scene } from './scene.js';
 
 const ALLOWED: PutWorkerRequest = { status: 'active', projects: [PROJECT], labels: {} };
 const RESTRICTED: readonly PutWorkerRequest[] = [
+  { status: 'revoked', projects: [], labels: {} },
   { status: 'revoked', projects: [PROJECT], labels: {} },
   { status: 'active', projects: ['another-project'], labels: {} },
   { status: 'draining', projects: [PROJECT], labels: {} },
@@ -29,7 +30,7 @@ export class OperatorPlayer {
   }
 
   private async step(): Promise<void> {
-    const { random, runIds, workerIds } = this.scene;
+    const { random, runIds } = this.scene;
     if (this.scene.hungry > 0) {
       this.scene.hungry = 0;
       return this.startRuns(4);
@@ -38,7 +39,7 @@ export class OperatorPlayer {
     await random.weighted<() => Promise<void>>([
       [runIds.length > 0 ? 2.5 : 0, () => this.changeRun('cancel_run', recent)],
       [runIds.length > 0 ? 3 : 0, () => this.changeRun('retry_run', random.pick(runIds) ?? recent)],
-      [0.7, () => this.restrict(random.pick(workerIds) ?? '')],
+      [1, () => this.restrict(this.scene.recentMemory()?.held.worker.workerId ?? '')],
       [this.restricted.length > 0 ? 2 : 0, () => this.put(this.restricted.shift() ?? '', ALLOWED)],
     ])();
   }
@@ -75,7 +76,7 @@ export class OperatorPlayer {
 
   private async restrict(workerId: string): Promise<void> {
     const request = this.scene.random.pick(RESTRICTED);
-    if (!request || this.restricted.includes(workerId)) return;
+    if (!request || workerId === '' || this.restricted.includes(workerId)) return;
     this.restricted.push(workerId);
     await this.put(workerId, request);
   }

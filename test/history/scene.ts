@@ -68,7 +68,8 @@ export class Scene {
   /** One of the last claims, so that many hands reach for the same few attempts. */
   recentMemory(): Memory | undefined {
     const recent = this.memories.slice(-48);
-    return this.random.pick(recent);
+    const starting = recent.filter(({ phase }) => phase === 'starting');
+    return this.random.pick(starting.length > 0 && this.random.chance(0.5) ? starting : recent);
   }
 }
 
