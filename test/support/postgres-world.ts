@@ -75,7 +75,7 @@ export interface Held {
 /** The authority's services, each under the database role that the product gives it. */
 export class World {
   readonly #modules: TestingModule[] = [];
-  #sessions = 0;
+  #lastSessionAtMs = 0;
 
   private constructor(
     readonly database: TestDatabase,
@@ -148,10 +148,9 @@ export class World {
 
   /** A UUIDv7 larger than every one before. */
   nextSessionId(): string {
-    this.#sessions += 1;
-    const time = (Date.now() * 1000 + this.#sessions).toString(16).padStart(14, '0').slice(-12);
-    const order = this.#sessions.toString(16).padStart(3, '0');
-    return `${time.slice(0, 8)}-${time.slice(8)}-7${order}-8000-${randomBytes(6).toString('hex')}`;
+    this.#lastSessionAtMs = Math.max(Date.now(), this.#lastSessionAtMs + 1);
+    const time = this.#lastSessionAtMs.toString(16).padStart(12, '0');
+    return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${randomBytes(6).toString('hex')}`;
   }
 
   /** An allowed worker in an online session. */

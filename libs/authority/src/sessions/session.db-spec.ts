@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sha256Hex, writeCapabilities } from '@valise/contracts/documents';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import {
@@ -12,6 +13,14 @@ import {
 
 const database = useDatabase();
 const world = useWorld(database);
+
+const DAY_MS = 86_400_000;
+
+/** A UUIDv7 of that time. */
+const idAt = (atMs: number): string => {
+  const time = atMs.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${randomUUID().slice(-12)}`;
+};
 
 const heartbeat = (worker: TestWorker, expectedVersion: number) => ({
   schema: 'qinglong/worker-session-heartbeat@v1' as const,
@@ -73,6 +82,26 @@ describe('registering', () => {
       );
     }
   });
+
+  it.each(['for the first time', 'in the place of a session'])(
+    'is fenced %s for a session id that lies in the future, and does not lock the worker out',
+    async (when) => {
+      const workerId = `worker-${randomUUID()}`;
+      await world().workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
+      if (when !== 'for the first time') await world().register(workerId, world().nextSessionId());
+      const ahead = (byMs: number) => idAt(Date.now() + byMs);
+      for (const sessionId of ['ffffffff-ffff-7fff-bfff-ffffffffffff', ahead(DAY_MS + 60_000)]) {
+        const key = { workerId, sessionId };
+        expect(await refusal(world(), () => world().sessions.register(key, registration()))).toBe(
+          'worker_session_fenced',
+        );
+      }
+      const { generation } = await world().register(workerId, world().nextSessionId());
+      expect(await world().register(workerId, ahead(DAY_MS - 60_000))).toMatchObject({
+        generation: generation + 1,
+      });
+    },
+  );
 
   it('is fenced for the same session id with other capabilities', async () => {
     const worker = await world().worker();

@@ -36,6 +36,12 @@ export class SessionRepository {
     return rows[0] ? sessionOf(rows[0]) : null;
   }
 
+  async readClock(tx: Tx): Promise<number> {
+    const [row] = await tx.query<{ now_ms: number }>('SELECT clock_ms() AS now_ms');
+    if (!row) throw new Error('a statement without a condition returns a row');
+    return row.now_ms;
+  }
+
   /** The row of a worker that never registered. */
   async create(tx: Tx, workerId: string): Promise<void> {
     await tx.query('INSERT INTO worker_sessions (worker_id, updated_at_ms) VALUES ($1, clock_ms())', [

@@ -48,7 +48,8 @@ export class SessionService {
     return this.transactions.run(INGRESS, async (tx) => {
       const before = await this.sessions.lock(tx, key.workerId);
       const worker = await this.workers.find(tx, key.workerId);
-      const registration = decideRegistration(worker?.status ?? null, before, key.sessionId, request);
+      const nowMs = await this.sessions.readClock(tx);
+      const registration = decideRegistration(worker?.status ?? null, before, key.sessionId, request, nowMs);
       if (registration === 'replaces' && before?.sessionId) {
         await this.leases.expireOfSession(tx, key.workerId, before.sessionId);
       }

@@ -30,22 +30,30 @@ export interface Session {
   readonly leaseDurationMs: number;
 }
 
+/** How far ahead of the database's clock the time in a session id may be. */
+const MAX_AHEAD_MS = 86_400_000;
+
 export type Registration = 'begins' | 'resumes' | 'replaces';
 
 /**
  * What registering does. The newest session id resumes with the capabilities it had, whatever its status or expiry;
- * a larger one (UUIDv7: a later one) replaces it.
+ * a larger one (UUIDv7: a later one) replaces it. One that lies in the future would lock out every one after it.
  * @throws ValiseError worker_identity_mismatch for a worker that no operator allows; worker_session_fenced for a
- * session id that has ended or sorts before the newest, or comes with other capabilities
+ * session id that has ended or sorts before the newest, comes with other capabilities, or is a day ahead of `nowMs`
+ * (database clock)
  */
 export function decideRegistration(
   workerStatus: WorkerStatus | null,
   session: Session | null,
   sessionId: string,
   request: Pick<SessionRegisterRequest, 'capabilitiesHash'>,
+  nowMs: number,
 ): Registration {
   if (workerStatus === null || workerStatus === 'revoked' || !session) {
     throw new ValiseError('worker_identity_mismatch', { rule: 'registry' });
+  }
+  if (session.sessionId !== sessionId && timeOf(sessionId) > nowMs + MAX_AHEAD_MS) {
+    throw new ValiseError('worker_session_fenced', { rule: 'future' });
   }
   if (session.sessionId === null) return 'begins';
   if (sessionId > session.sessionId) return 'replaces';
@@ -98,6 +106,11 @@ export function freeSlots(session: Session, leases: number): number {
     session.availableSlots + session.leasesAtReport - leases,
   );
   return Math.max(0, free);
+}
+
+/** The milliseconds that a UUIDv7 begins with (RFC 9562). */
+function timeOf(sessionId: string): number {
+  return Number.parseInt(sessionId.replace('-', '').slice(0, 12), 16);
 }
 
 function assertCurrent(session: Session | null, sessionId: string, generation: number): Session {
