@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -231,6 +231,15 @@ describe('before anything is started, an attempt', () => {
     expect(existsSync(path('started'))).toBe(false);
   });
 
+  it('fails with its lease when control does not answer about the secrets', async () => {
+    worker.control.on('secrets', () => 'silence');
+    const before = Date.now();
+    const { body } = await endOf(withSecrets(script()), 'start-failure');
+    expect(body.reasonCode).toBe('lease_lost');
+    // Twice the lease leaves a busy machine its time, and is half of what the question may take otherwise.
+    expect(Date.now() - before).toBeLessThan(2 * LEASE_MS);
+  });
+
   it('renews and asks again when the delivery is fenced, and the lease decides', async () => {
     worker.control.on('secrets', () => {
       worker.control.on('secrets', null);
@@ -342,6 +351,23 @@ describe('a running task', () => {
     // The last grant was asked for before this moment, so the lease ends before this moment plus its duration.
     const { finishedAtMs } = body.result as { finishedAtMs: number };
     expect(finishedAtMs).toBeLessThan(anchoredBefore + leaseDurationMs);
+  });
+
+  it('goes on when control refuses one renewal and asks for a long patience', async () => {
+    const completion = endOf(
+      plan('trap "exit 3" TERM; while [ ! -e $0 ]; do sleep 0.02; done'.replace('$0', trapped)),
+      'completion',
+    );
+    await worker.control.heard('running');
+    const asked = worker.control.asked('lease-control').length;
+    worker.control.on('lease-control', () => {
+      worker.control.on('lease-control', null);
+      return { refuse: 'worker_ingress_unavailable', status: 503, retryAfter: 60 };
+    });
+    // The refused one, its repetition, and the next in turn.
+    await worker.control.heard('lease-control', asked + 3);
+    writeFileSync(trapped, '');
+    expect((await completion).body.result).toMatchObject({ outcome: 'succeeded' });
   });
 
   it('is reported with the signal that killed it', async () => {

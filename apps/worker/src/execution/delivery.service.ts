@@ -90,7 +90,8 @@ export class DeliveryService {
       secretRefs,
       environmentBundleRefs,
     };
-    return this.sessions.within((session) => this.control.deliver(session, request));
+    // What comes when the lease has run out is not waited for.
+    return this.sessions.within((session) => this.control.deliver(session, request, lease.holdsForMs ?? 0));
   }
 }
 

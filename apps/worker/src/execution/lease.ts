@@ -12,6 +12,8 @@ import type { SessionService } from '../sessions/session.service.js';
 import type { Halt } from './halt.js';
 
 const LONGEST_QUESTION_MS = 10_000;
+const LONGEST_WAIT_MS = 2000;
+const SHORTEST_WAIT_MS = 50;
 const MAX_MARGIN_MS = 5000;
 
 export interface LeaseSurroundings {
@@ -29,7 +31,8 @@ export class Lease {
   readonly #claim: Claim;
   readonly #released = new AbortController();
   #version: number;
-  #fenceAtMs = Number.NEGATIVE_INFINITY;
+  /** When the worker gives the lease up by its own clock; null until it was granted once. */
+  #fenceAtMs: number | null = null;
   #fenceTimer: NodeJS.Timeout | null = null;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -69,17 +72,39 @@ export class Lease {
 
   /** Whether the lease holds at this moment. */
   get isHeld(): boolean {
-    return !this.halt.urgent.aborted && monotonicMs() < this.#fenceAtMs;
+    return !this.halt.urgent.aborted && this.holdsForMs !== null && this.holdsForMs > 0;
+  }
+
+  /** How long the lease holds from now on, in milliseconds; not positive once it has run out, null before it was granted. */
+  get holdsForMs(): number | null {
+    return this.#fenceAtMs === null ? null : this.#fenceAtMs - monotonicMs();
+  }
+
+  /** How long nobody else can hold the attempt, in milliseconds: until control's expiry; 0 when that is not known. */
+  get isOursForMs(): number {
+    return Math.max(0, (this.holdsForMs ?? -this.marginMs) + this.marginMs);
   }
 
   /** Control granted the lease in answer to a question that was sent at `sentAtMs`. */
   anchor(sentAtMs: number): void {
     this.#fenceAtMs = sentAtMs + this.durationMs - this.marginMs;
     if (this.#fenceTimer) clearTimeout(this.#fenceTimer);
-    if (this.released.aborted) return;
-    this.#fenceTimer = setTimeout(() => {
-      if (!this.isHeld) this.#lose('own_clock');
-    }, this.#fenceAtMs - monotonicMs());
+    if (!this.released.aborted) this.#watch(this.#fenceAtMs);
+  }
+
+  /** Timers count whole milliseconds from a time that the loop has cached, so one may be early: it looks again. */
+  #watch(fenceAtMs: number): void {
+    const restMs = fenceAtMs - monotonicMs();
+    if (restMs <= 0) {
+      this.#lose('own_clock');
+      return;
+    }
+    this.#fenceTimer = setTimeout(
+      () => {
+        this.#watch(fenceAtMs);
+      },
+      Math.ceil(restMs) + 1,
+    );
   }
 
   /** One question of the attempt at a time: a delivery and a renewal never overlap. */
@@ -107,9 +132,14 @@ export class Lease {
         return;
       } catch (error) {
         this.surroundings.log.failure('renew_failed', error, this.#names());
-        waitMs = backOff.next(error);
+        waitMs = this.#waitMs(backOff.next(error));
       }
     }
+  }
+
+  /** Control may ask for more patience than the lease has: a third of what is left leaves room for two more tries. */
+  #waitMs(askedMs: number): number {
+    return Math.min(askedMs, LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, (this.holdsForMs ?? Infinity) / 3));
   }
 
   /**
@@ -132,10 +162,11 @@ export class Lease {
     if (this.halt.urgent.aborted) return;
     const { control, sessions } = this.surroundings;
     const sentAtMs = monotonicMs();
-    const restMs = this.#fenceAtMs - sentAtMs;
-    const deadlineMs = Number.isFinite(restMs)
-      ? Math.max(1, Math.min(LONGEST_QUESTION_MS, restMs))
-      : LONGEST_QUESTION_MS;
+    const deadlineMs = Math.min(LONGEST_QUESTION_MS, this.holdsForMs ?? LONGEST_QUESTION_MS);
+    if (deadlineMs <= 0) {
+      this.#lose('own_clock');
+      return;
+    }
     const { projectId } = this.record.offer.candidate;
     const question = { schema: LEASE_CONTROL_SCHEMA, ...this.fence, projectId } as const;
     try {

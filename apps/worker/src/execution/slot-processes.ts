@@ -16,12 +16,12 @@ export class SlotProcesses {
 
   /**
    * Nothing of the attempt lives any more. TERM, grace, KILL; a lost lease leaves no more grace than half the margin
-   * before control's expiry.
+   * before control's expiry, and none past it.
    */
   async end(attempt: Attempt, leader: ProcessIdentity | null): Promise<boolean> {
     const { halt, lease, names } = attempt;
     const graceMs = halt.urgent.aborted
-      ? Math.min(lease.marginMs / 2, this.config.stopGraceMs)
+      ? Math.min(lease.marginMs / 2, lease.isOursForMs, this.config.stopGraceMs)
       : this.config.stopGraceMs;
     const urgent = halt.urgent.aborted ? NEVER : halt.urgent;
     const found = await endProcesses(this.#ownerOf(attempt, leader), graceMs, urgent);

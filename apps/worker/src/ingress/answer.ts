@@ -22,7 +22,7 @@ export interface Answer {
  */
 export function readAnswer(message: IncomingMessage): Promise<Answer> {
   const { headers, statusCode: status = 0 } = message;
-  const requestId = /^[\w.-]{1,128}$/.exec(String(headers['x-request-id']))?.[0] ?? null;
+  const requestId = requestIdOf(headers['x-request-id']);
   const refuse = (rule: string): ValiseError =>
     new ValiseError('control_answer_invalid', { rule, status, ...(requestId !== null && { requestId }) });
   const length = headers['content-length'];
@@ -64,6 +64,10 @@ function breachOf({ headers, statusCode }: IncomingMessage, capacity: number, li
   if (statusCode === 200 && headers['content-length'] === undefined) return 'content_length';
   if (headers['content-encoding'] !== undefined) return 'content_encoding';
   return capacity <= limit ? null : 'max_bytes';
+}
+
+function requestIdOf(header: string | string[] | undefined): string | null {
+  return typeof header === 'string' && /^[\w.-]{1,128}$/.test(header) ? header : null;
 }
 
 function retryAfterMs(header: string | undefined): number | null {

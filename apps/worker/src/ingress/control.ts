@@ -135,11 +135,17 @@ export class Control {
   }
 
   /**
-   * Asks for the material and opens it; the answer's own bytes are zeroed, and so is the stack TLS decrypted them on.
+   * Asks for the material, for `withinMs` at most, and opens it; the answer's own bytes are zeroed, and so is the stack
+   * TLS decrypted them on.
    * @throws ValiseError also secret_response_invalid, when the answer is not exactly what was asked for
    */
-  async deliver(session: Session, request: Message<SecretDeliveryRequest>): Promise<OpenDelivery> {
-    const { body } = await this.#exchange(session, 'secrets', jsonBody(request), DEADLINE_MS);
+  async deliver(
+    session: Session,
+    request: Message<SecretDeliveryRequest>,
+    withinMs: number,
+  ): Promise<OpenDelivery> {
+    const deadlineMs = Math.min(DEADLINE_MS, withinMs);
+    const { body } = await this.#exchange(session, 'secrets', jsonBody(request), deadlineMs);
     try {
       return readDeliveryResponse(body, request);
     } catch (error) {
