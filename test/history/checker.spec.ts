@@ -33,6 +33,7 @@ const FREE: LeaseRow = {
   renewed_at_ms: 0,
   expires_at_ms: 0,
   authorisations: 0,
+  custody_failures: 0,
   open_record_id: null,
   open_since_ms: null,
 };

@@ -12,6 +12,7 @@ export interface LeaseRow {
   readonly renewed_at_ms: number;
   readonly expires_at_ms: number;
   readonly authorisations: number;
+  readonly custody_failures: number;
   readonly open_record_id: string | null;
   readonly open_since_ms: number | null;
 }

@@ -23,11 +23,15 @@ function judgeCounters(before: LeaseRow, after: LeaseRow): string[] {
   if (after.version < before.version) faults.push('a version falls');
   if (after.version > before.version + 1) faults.push('a version skips');
   if (before.state === 'completed') {
-    const settled = { ...before, open_record_id: null, open_since_ms: null };
-    const same = { ...after, open_record_id: null, open_since_ms: null };
-    if (comparable(settled) !== comparable(same)) faults.push('a lease moves after its attempt ended');
+    if (!differsBySettlement(before, after)) faults.push('a lease moves after its attempt ended');
   }
   return faults;
+}
+
+/** Whether nothing moved but what becomes of a delivery. */
+function differsBySettlement(before: LeaseRow, after: LeaseRow): boolean {
+  const settled = { open_record_id: null, open_since_ms: null, authorisations: 0, custody_failures: 0 };
+  return comparable({ ...before, ...settled }) === comparable({ ...after, ...settled });
 }
 
 /** The row without what bookkeeping changes. */
@@ -109,9 +113,9 @@ function judgeAuthorisation(
 
 function judgeSettlement(before: LeaseRow, after: LeaseRow): string[] {
   const back = before.authorisations - after.authorisations;
-  const kept = { open_record_id: null, open_since_ms: null, authorisations: 0 };
-  const same = comparable({ ...before, ...kept }) === comparable({ ...after, ...kept });
-  return same && (back === 0 || back === 1) ? [] : ['a lease moves without raising its version'];
+  return differsBySettlement(before, after) && (back === 0 || back === 1)
+    ? []
+    : ['a lease moves without raising its version'];
 }
 
 function judgeRenewal(before: LeaseRow, after: LeaseRow, past: Replay): string[] {

@@ -61,12 +61,15 @@ export async function play(
 
 /** UUIDv7s, each larger than the last. */
 function sessionIds(): () => string {
-  let last = 0;
+  let moment = 0;
+  let order = 0;
   return () => {
-    last += 1;
-    const time = (Date.now() * 1000 + last).toString(16).padStart(12, '0').slice(-12);
-    const order = (last % 0x1000).toString(16).padStart(3, '0');
-    return `${time.slice(0, 8)}-${time.slice(8)}-7${order}-8000-${randomUUID().slice(-12)}`;
+    const nowMs = Date.now();
+    order = nowMs > moment ? 0 : order + 1;
+    moment = Math.max(moment, nowMs);
+    const time = moment.toString(16).padStart(12, '0');
+    const place = order.toString(16).padStart(3, '0');
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${place}-8000-${randomUUID().slice(-12)}`;
   };
 }
 
