@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { Refusal } from '../refusal.js';
 
@@ -25,6 +26,17 @@ export function postgresAccount(): Account | null {
     );
   }
   return { uid: Number(found[2]), gid: Number(found[3]) };
+}
+
+/** @throws Refusal when we have no user name (`lookUp` fails), without which initdb makes no cluster */
+export function assertOwnName(lookUp: () => unknown = userInfo): void {
+  try {
+    lookUp();
+  } catch {
+    throw new Refusal(
+      `User id ${process.getuid?.() ?? 'of ours'} has no entry in /etc/passwd, and PostgreSQL's initdb needs one; add it or use --database-url.`,
+    );
+  }
 }
 
 /** Whether `account` may walk into `directory`: every directory on the way lets it pass. Null is ourselves: yes. */

@@ -1,20 +1,9 @@
-import { readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-
 /** What must be undone at the end, in the reverse of the order in which it came into being. */
 export class CleanUp {
   readonly #actions: (() => Promise<void> | void)[] = [];
 
   add(action: () => Promise<void> | void): void {
     this.#actions.push(action);
-  }
-
-  /** Removes a directory; of one that its owner keeps (`contentOnly`), what is in it. */
-  removeDirectory(path: string, contentOnly: boolean): void {
-    this.add(() => {
-      const targets = contentOnly ? readdirSync(path).map((name) => join(path, name)) : [path];
-      for (const target of targets) rmSync(target, { recursive: true, force: true, maxRetries: 5 });
-    });
   }
 
   /** Undoes everything, and counts. One failure does not keep the rest from being undone. */

@@ -18,6 +18,7 @@ export interface DatabaseTraces {
   readonly logins: readonly string[];
 }
 
+const TERMINATE_DEADLINE_MS = 5000;
 const ROLES = ['ingress', 'operator', 'sweeper'] as const;
 
 /** A database of the demo's own on some PostgreSQL, and logins of the demo's own for the product's roles. */
@@ -28,30 +29,35 @@ export class DemoDatabase {
   private constructor(
     private readonly server: Client,
     serverUrl: string,
-    readonly suffix: string,
+    database: string,
   ) {
-    const database = `valise_demo_${suffix}`;
     this.traces = { serverUrl, database, logins: ROLES.map((role) => `${database}_${role}`) };
     this.url = urlOf(serverUrl, { database });
   }
 
   /**
-   * Creates the database. `serverUrl` is of an account that may create databases and roles.
+   * A database that is still to be created, so that its traces can be told to a watchdog before. `serverUrl` is of an
+   * account that may create databases and roles.
    * @throws Refusal
    */
-  static async create(serverUrl: string): Promise<DemoDatabase> {
+  static async on(serverUrl: string): Promise<DemoDatabase> {
     if (!/^postgres(?:ql)?:\/\/[^/]/.test(serverUrl) || !URL.canParse(serverUrl)) {
       throw new Refusal('--database-url must be postgres://USER:PASSWORD@HOST:PORT/DATABASE.', 2);
     }
+    const name = `valise_demo_${randomBytes(4).toString('hex')}`;
     const server = await connect(serverUrl);
-    const database = new DemoDatabase(server, serverUrl, randomBytes(4).toString('hex'));
+    // By this name a watchdog finds what the connection is still doing.
+    await server.query("SELECT set_config('application_name', $1, false)", [name]);
+    return new DemoDatabase(server, serverUrl, name);
+  }
+
+  /** @throws Refusal */
+  async create(): Promise<void> {
     try {
-      await server.query(`CREATE DATABASE ${database.traces.database}`);
+      await this.server.query(`CREATE DATABASE ${this.traces.database}`);
     } catch (error) {
-      await server.end();
       throw explained(error);
     }
-    return database;
   }
 
   /**
@@ -95,9 +101,19 @@ export class DemoDatabase {
   }
 }
 
-export async function removeTraces(server: Client, traces: DatabaseTraces): Promise<void> {
-  await server.query(`DROP DATABASE IF EXISTS ${traces.database} WITH (FORCE)`);
-  for (const login of traces.logins) await server.query(`DROP ROLE IF EXISTS ${login}`);
+/** Afterwards neither the database nor its logins are there, nor a statement under way that would still create them. */
+export async function removeTraces(server: Client, { database, logins }: DatabaseTraces): Promise<void> {
+  await server.query(
+    `SELECT pg_terminate_backend(pid, ${TERMINATE_DEADLINE_MS})
+       FROM pg_stat_activity WHERE application_name = $1 AND pid <> pg_backend_pid()`,
+    [database],
+  );
+  await server.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+  const { rows } = await server.query<{ login: string }>(
+    'SELECT rolname AS login FROM pg_roles WHERE rolname = ANY($1)',
+    [logins],
+  );
+  for (const { login } of rows) await server.query(`DROP ROLE ${login}`);
 }
 
 /** @throws Refusal in plain words; the driver's own message may quote the URL */

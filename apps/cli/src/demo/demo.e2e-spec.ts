@@ -1,11 +1,20 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
-import { descendantsOf, isAlive, type ProcessId } from './process-tree.js';
+import { eventually } from '../../spec/eventually.js';
+import { descendantsOf, identify, isAlive, type ProcessId } from './process-tree.js';
 
 const ROOT = resolve(__dirname, '../../../..');
 const MAIN = join(ROOT, 'dist/cli/apps/cli/src/main.js');
@@ -14,6 +23,8 @@ interface Finished {
   readonly code: number | null;
   readonly output: string;
   readonly errors: string;
+  /** The last line. */
+  readonly json: unknown;
 }
 
 class RunningDemo {
@@ -31,31 +42,59 @@ class RunningDemo {
 
   async finished(): Promise<Finished> {
     await this.#closed;
-    return { code: this.child.exitCode, output: this.output, errors: this.errors };
+    const { output, errors } = this;
+    const last = output.trimEnd().split('\n').at(-1) ?? '';
+    return {
+      code: this.child.exitCode,
+      output,
+      errors,
+      json: last.startsWith('{') ? JSON.parse(last) : null,
+    };
   }
 
-  /** Waits until the task's own process runs, and tells everything that runs below. */
-  async untilTaskRuns(): Promise<ProcessId[]> {
-    for (;;) {
+  async says(text: string): Promise<void> {
+    await eventually(() => {
       if (this.child.exitCode !== null) throw new Error(`${this.output}${this.errors}`);
-      const below = descendantsOf(this.pid);
-      if (this.output.includes('has claimed the run') && below.some(isSleeping)) return below;
-      await delay(50);
-    }
+      return this.output.includes(text);
+    });
+  }
+
+  /** Waits until the task and its daemons run, and tells everything that runs for this demo. */
+  async untilRunning(daemons: Daemons): Promise<ProcessId[]> {
+    await this.says('has claimed the run');
+    await eventually(() => daemons.find().length === 3);
+    return [...descendantsOf(this.pid), ...daemons.find()];
   }
 }
 
-function isSleeping({ pid }: ProcessId): boolean {
+/** A task with two daemons: one in a session of its own, one that forgot its environment. */
+class Daemons {
+  static #count = 0;
+  /** Says whose they are. */
+  readonly #seconds = `${1_000_000 + process.pid}${(Daemons.#count += 1)}`;
+
+  readonly command = [
+    ...['--', '/bin/sh', '-c', 'setsid sleep "$1" & env -i sleep "$1" & exec sleep "$1"', 'sh'],
+    this.#seconds,
+  ];
+
+  find(): ProcessId[] {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    const own = pids.filter((pid) => commandLine(pid) === `sleep\0${this.#seconds}\0`);
+    return own.flatMap((pid) => identify(Number(pid)) ?? []);
+  }
+}
+
+function commandLine(pid: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('/bin/sleep\0');
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return false;
+    return '';
   }
 }
 
-async function untilGone(processes: readonly ProcessId[]): Promise<void> {
-  while (processes.some(isAlive)) await delay(50);
-}
+const untilGone = (processes: readonly ProcessId[]): Promise<void> =>
+  eventually(() => !processes.some(isAlive));
 
 describe('the demo', () => {
   let directory: string;
@@ -64,46 +103,40 @@ describe('the demo', () => {
     directory = mkdtempSync(join(tmpdir(), 'valise-demo-spec-'));
     chmodSync(directory, 0o711);
   });
+  const demos: RunningDemo[] = [];
   afterEach(() => {
+    for (const { child } of demos.splice(0)) child.kill('SIGKILL');
     rmSync(directory, { recursive: true, force: true });
   });
 
-  const environment = (): NodeJS.ProcessEnv => ({
-    PATH: process.env.PATH,
-    HOME: process.env.HOME,
-    TMPDIR: directory,
-  });
-  const start = (...args: string[]): RunningDemo =>
-    new RunningDemo(
-      spawn(process.execPath, ['--', MAIN, 'demo', ...args], {
-        env: environment(),
+  const run = (file: string, args: string[]): RunningDemo => {
+    const demo = new RunningDemo(
+      spawn(file, args, {
+        cwd: ROOT,
+        env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: directory },
         stdio: ['ignore', 'pipe', 'pipe'],
       }),
     );
+    demos.push(demo);
+    return demo;
+  };
+  const start = (...args: string[]): RunningDemo => run(process.execPath, ['--', MAIN, 'demo', ...args]);
   const left = (): string[] => readdirSync(directory).filter((name) => name.startsWith('valise-demo-'));
-  const untilNothingIsLeft = async (): Promise<void> => {
-    while (left().length > 0) await delay(50);
+  const file = (name: string, content: string): string => {
+    writeFileSync(join(directory, name), content);
+    return join(directory, name);
   };
 
-  it('takes 200 variables of a dotenv file to a process, finds none of them written down, and says so as JSON', async () => {
+  it('takes 200 variables of a dotenv file to a process and finds none written down, also with another demo beside it', async () => {
     const values = Array.from({ length: 200 }, (_, index) => `value-${index}-${'x'.repeat(index)}`);
-    const file = join(directory, 'env');
-    writeFileSync(file, values.map((value, index) => `SETTING_${index}='${value}'\n`).join(''));
-    writeFileSync(join(directory, 'token'), 'ordinary-secret\n');
+    const environment = file('env', values.map((value, index) => `SETTING_${index}='${value}'\n`).join(''));
+    const secret = `TOKEN_FILE=${file('token', 'ordinary-secret\n')}`;
+    const [own, sample] = await Promise.all([
+      start('--json', '--env-file', environment, '--secret', secret, '--', '/usr/bin/env').finished(),
+      start().finished(),
+    ]);
 
-    const demo = start(
-      '--json',
-      '--env-file',
-      file,
-      '--secret',
-      `TOKEN_FILE=${join(directory, 'token')}`,
-      '--',
-      '/usr/bin/env',
-    );
-    const { code, output } = await demo.finished();
-
-    const result: unknown = JSON.parse(output.trimEnd().split('\n').at(-1)!);
-    expect(result).toMatchObject({
+    expect(own.json).toMatchObject({
       outcome: 'succeeded',
       exitCode: 0,
       found: 0,
@@ -112,98 +145,99 @@ describe('the demo', () => {
       needles: 401,
       deliveries: [{ decision: 'authorised', outcome: 'sent', bundleCount: 1, secretCount: 1 }],
     });
-    expect(code).toBe(0);
-    for (const value of values) expect(output).not.toContain(value);
+    expect(own.code).toBe(0);
+    for (const value of values) expect(own.output).not.toContain(value);
+
+    expect(sample.output).toContain('every byte arrived as it was');
+    expect(sample.output).toContain(' 0 found');
+    expect(sample.code).toBe(0);
     expect(left()).toEqual([]);
   });
 
-  it('shows that every byte of the built-in sample arrived, also twice at once', async () => {
-    const demos = await Promise.all([start(), start()].map((demo) => demo.finished()));
-    for (const { code, output } of demos) {
-      expect(output).toContain('every byte arrived as it was');
-      expect(output).toContain(' 0 found');
-      expect(code).toBe(0);
-    }
+  it('refuses a broken rule with its line, never the value: exit code 2, JSON, nothing left', async () => {
+    const { code, output, errors, json } = await start(
+      '--json',
+      '--env-file',
+      file('env', 'A=1\n1BAD=hunter2'),
+    ).finished();
+    expect(errors).toContain('line 2');
+    expect(json).toMatchObject({ outcome: 'refused', found: 0, steps: [] });
+    expect(`${output}${errors}`).not.toContain('hunter2');
+    expect(code).toBe(2);
     expect(left()).toEqual([]);
-  });
-
-  it('ends with 1 when the task fails', async () => {
-    const { code, output } = await start('--json', '--', '/bin/sh', '-c', 'exit 7').finished();
-    expect(JSON.parse(output.trimEnd().split('\n').at(-1)!)).toMatchObject({
-      outcome: 'failed',
-      exitCode: 7,
-      found: 0,
-    });
-    expect(code).toBe(1);
   });
 
   it.each([
-    ['A=1\nB="hunter2', 'line 2'],
-    ['A=1\n1BAD=hunter2', 'line 2'],
-    [`A=1\n\nB=hunter2${'x'.repeat(16_384)}`, 'line 3'],
-    ['LD_PRELOAD=hunter2', 'line 1'],
-    ['A=1\nHOME=hunter2', 'line 2'],
-  ])(
-    'refuses bad input %#: the rule and the line, never the value, exit code 2, nothing left',
-    async (text, line) => {
-      const file = join(directory, 'env');
-      writeFileSync(file, text);
-      const { code, output, errors } = await start('--json', '--env-file', file).finished();
-      expect(errors).toContain(line);
-      expect(`${output}${errors}`).not.toContain('hunter2');
-      expect(code).toBe(2);
-      expect(left()).toEqual([]);
-    },
-  );
+    ['an unknown option', ['--json', '--unknown']],
+    ['an option without its value', ['--json', '--keep']],
+    ['a secret that may stand where its file should', ['--json', '--secret', 'hunter2']],
+  ])('answers %s with JSON too, and exit code 2', async (_, args) => {
+    const { code, output, errors, json } = await start(...args).finished();
+    expect(json).toMatchObject({ outcome: 'refused', exitCode: null, taskOutput: { names: 0, values: 0 } });
+    expect(`${output}${errors}`).not.toContain('hunter2');
+    expect(code).toBe(2);
+  });
 
-  it('stops everything and removes it on Ctrl-C', async () => {
-    const demo = start('--', '/bin/sleep', '300');
-    const below = await demo.untilTaskRuns();
-    demo.child.kill('SIGINT');
+  it('ends everything, the task’s daemons too, and removes it on SIGTERM', async () => {
+    const daemons = new Daemons();
+    const demo = start(...daemons.command);
+    const running = await demo.untilRunning(daemons);
+    demo.child.kill('SIGTERM');
     const { code } = await demo.finished();
-    await untilGone(below);
-    expect(code).toBe(130);
+    expect(running.filter(isAlive)).toEqual([]);
+    expect(code).toBe(143);
     expect(left()).toEqual([]);
   });
 
-  it('leaves no process, key or data behind when it is killed with SIGKILL', async () => {
-    const demo = start('--', '/bin/sleep', '300');
-    const below = await demo.untilTaskRuns();
-    expect(left()).toHaveLength(1);
+  it('leaves no process, key or data behind when it is killed with SIGKILL, also where a link leads', async () => {
+    const kept = join(directory, 'kept');
+    mkdirSync(kept);
+    symlinkSync(kept, join(directory, 'link'));
+    const daemons = new Daemons();
+    const demo = start('--keep', join(directory, 'link'), ...daemons.command);
+    const running = await demo.untilRunning(daemons);
+    expect(readdirSync(kept)).toContain('pki');
     demo.child.kill('SIGKILL');
-    await untilGone(below);
-    await untilNothingIsLeft();
+    await untilGone(running);
+    await eventually(() => readdirSync(kept).length === 0);
   });
 
   it('leaves no process, key or data behind when npm is killed with SIGKILL', async () => {
-    const npm = new RunningDemo(
-      spawn('npm', ['run', '-s', 'demo', '--', '--', '/bin/sleep', '300'], {
-        cwd: ROOT,
-        env: environment(),
-        stdio: ['ignore', 'pipe', 'pipe'],
-      }),
-    );
-    const below = await npm.untilTaskRuns();
+    const daemons = new Daemons();
+    const npm = run('npm', ['run', '-s', 'demo', '--', ...daemons.command]);
+    const running = await npm.untilRunning(daemons);
+    expect(left()).toHaveLength(1);
     npm.child.kill('SIGKILL');
-    await untilGone(below);
-    await untilNothingIsLeft();
+    await untilGone(running);
+    await eventually(() => left().length === 0);
   });
 
-  it('keeps everything running in a directory until Ctrl-C, and tells how to reach it', async () => {
+  it('ends quietly, with nothing left, when nobody reads its output any more', async () => {
+    const demo = start();
+    await demo.says('PostgreSQL runs');
+    const running = descendantsOf(demo.pid);
+    demo.child.stdout.destroy();
+    const { code, errors } = await demo.finished();
+    await untilGone(running);
+    expect(errors).toBe('');
+    expect(code).toBe(141);
+    expect(left()).toEqual([]);
+  });
+
+  it('keeps everything running until Ctrl-C, tells how to reach it, and ends with 1 when the task failed', async () => {
     const keep = join(directory, 'kept');
-    const demo = start('--keep', keep);
-    while (!demo.output.includes('until you press Ctrl-C') || !demo.output.includes('Logs:')) await delay(50);
+    const demo = start('--json', '--keep', keep, '--', '/bin/sh', '-c', "printf '\\033[31mred'; exit 7");
+    await demo.says('Logs:');
     const command = /curl --cacert .*/.exec(demo.output)![0];
-    const curl = spawn('/bin/sh', ['-c', `${command} -s -w '%{http_code}'`], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    const [answer] = (await once(curl.stdout, 'data')) as [Buffer];
-    expect(answer.toString()).toContain('"succeeded"');
-    const below = descendantsOf(demo.pid);
+    const { stdout } = spawnSync('/bin/sh', ['-c', `${command} -s`], { encoding: 'utf8' });
+    expect(stdout).toContain('"failed"');
+    const running = descendantsOf(demo.pid);
     demo.child.kill('SIGINT');
-    const { code } = await demo.finished();
-    await untilGone(below);
-    expect(code).toBe(0);
+    const { code, output, json } = await demo.finished();
+    await untilGone(running);
+    expect(output).toContain(String.raw`| \x1b[31mred`);
+    expect(json).toMatchObject({ outcome: 'failed', exitCode: 7, found: 0 });
+    expect(code).toBe(1);
     expect(readdirSync(directory)).toEqual(['kept']);
     expect(readdirSync(keep)).toEqual([]);
   });

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../refusal.js';
-import { canEnter, postgresAccount, type Account } from './account.js';
+import { assertOwnName, canEnter, postgresAccount, type Account } from './account.js';
 import { postgresBinaries } from './postgres-binaries.js';
 
 export interface EmbeddedPostgresOptions {
@@ -120,6 +120,7 @@ async function initialise(
   password: string,
   durable: boolean,
 ): Promise<void> {
+  if (!account) assertOwnName();
   const passwordFile = join(directory, 'initdb-password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (account) chownSync(passwordFile, account.uid, account.gid);

@@ -37,6 +37,11 @@ export class Narrator {
     for (const line of text.split('\n')) this.line(`             ${line}`);
   }
 
+  /** Lines that somebody else wrote: what would steer a terminal, or hide there, is spelled out. */
+  quote(text: string): void {
+    for (const line of text.split('\n')) this.line(`             | ${visible(line)}`);
+  }
+
   heading(text: string): void {
     this.line('');
     this.line(this.paint('1', text));
@@ -49,4 +54,12 @@ export class Narrator {
   private paint(code: string, text: string): string {
     return this.colour ? `\u001b[${code}m${text}\u001b[0m` : text;
   }
+}
+
+function visible(line: string): string {
+  return line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    if (character === '\t') return character;
+    const code = character.codePointAt(0) ?? 0;
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
+  });
 }

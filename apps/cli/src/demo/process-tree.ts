@@ -10,6 +10,7 @@ export interface ProcessId {
 
 interface ProcessStat extends ProcessId {
   readonly parent: number;
+  readonly session: number;
   readonly zombie: boolean;
 }
 
@@ -36,14 +37,18 @@ export function ancestorsOf(pid: number): ProcessId[] {
 
 /** Every process below `root`, as of now. */
 export function descendantsOf(root: number): ProcessId[] {
-  const children = new Map<number, ProcessStat[]>();
-  for (const name of readdirSync('/proc')) {
-    const found = /^\d+$/.test(name) ? statOf(Number(name)) : null;
-    if (found) children.set(found.parent, [...(children.get(found.parent) ?? []), found]);
+  return below(root, everyProcess()).map(({ pid, startTime }) => ({ pid, startTime }));
+}
+
+/** The user ids of a process (real, effective, saved, of the file system); none when it is gone. */
+export function usersOf(pid: number): number[] {
+  try {
+    // Not the owner of /proc/PID: a program can make that root.
+    const status = readFileSync(join('/proc', String(pid), 'status'), 'latin1');
+    return (/^Uid:\t(.*)$/m.exec(status)?.[1] ?? '').split('\t').map(Number);
+  } catch {
+    return [];
   }
-  const below = (pid: number): ProcessStat[] =>
-    (children.get(pid) ?? []).flatMap((child) => [child, ...below(child.pid)]);
-  return below(root).map(({ pid, startTime }) => ({ pid, startTime }));
 }
 
 /** Sends `signal` if it is still that process. */
@@ -56,11 +61,28 @@ export function signal(target: ProcessId, name: NodeJS.Signals): void {
   }
 }
 
-/** Ends a process and everything below it at once. It is stopped first, so that it starts nothing meanwhile. */
+/**
+ * Ends a process, everything below it, and everything in a session that one of these leads, at once. It is stopped
+ * first, so that it starts nothing meanwhile.
+ */
 export function endTree(root: ProcessId): void {
   signal(root, 'SIGSTOP');
-  for (const below of descendantsOf(root.pid)) signal(below, 'SIGKILL');
+  const every = everyProcess();
+  const tree = new Set([root.pid, ...below(root.pid, every).map(({ pid }) => pid)]);
+  for (const found of every) {
+    if (found.pid !== root.pid && (tree.has(found.pid) || tree.has(found.session))) signal(found, 'SIGKILL');
+  }
   signal(root, 'SIGKILL');
+}
+
+function everyProcess(): ProcessStat[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (statOf(Number(name)) ?? []) : []));
+}
+
+function below(root: number, every: readonly ProcessStat[]): ProcessStat[] {
+  return every
+    .filter(({ parent }) => parent === root)
+    .flatMap((child) => [child, ...below(child.pid, every)]);
 }
 
 /** `/proc/PID/stat`: the name in parentheses may hold anything, so fields count from the last parenthesis. */
@@ -75,6 +97,7 @@ function statOf(pid: number): ProcessStat | null {
   return {
     pid,
     parent: Number(fields[1]),
+    session: Number(fields[3]),
     startTime: fields[19] ?? '',
     zombie: fields[0] === 'Z' || fields[0] === 'X',
   };

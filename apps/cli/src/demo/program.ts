@@ -23,9 +23,12 @@ export interface ProgramOptions {
   readonly workingDirectory: string;
   /** Both streams of the program, as they come. */
   readonly logFile: string;
+  /** Whether the first SIGTERM lets it finish what it does, however long that takes, and a second one stops that. */
+  readonly drainsFirst?: boolean;
 }
 
 const STOP_GRACE_MS = 2000;
+const DRAIN_GRACE_MS = 500;
 
 /** A Node program of ours in a process of its own, watched through the JSON lines it logs. */
 export class Program {
@@ -38,6 +41,7 @@ export class Program {
     readonly name: string,
     readonly pid: number,
     private readonly child: ChildProcess,
+    private readonly drainsFirst: boolean,
   ) {
     this.#ended = once(child, 'close').then(() => child.exitCode);
   }
@@ -51,7 +55,7 @@ export class Program {
       detached: true,
     });
     if (child.pid === undefined) throw new Refusal(`${options.name} could not be started.`);
-    const program = new Program(options.name, child.pid, child);
+    const program = new Program(options.name, child.pid, child, options.drainsFirst ?? false);
     const log = openSync(options.logFile, 'a', 0o600);
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk: Buffer) => writeSync(log, chunk));
@@ -115,16 +119,23 @@ export class Program {
   }
 
   /**
-   * Asks the program to end, and waits until it has. A worker lets its task finish first, which may be never: after two
-   * seconds the program and everything below it is ended without being asked.
+   * Asks the program to end, and waits until it has. Two seconds after it was last asked it is ended, with everything
+   * below it, without being asked.
    */
   async stop(): Promise<void> {
     this.child.kill('SIGTERM');
-    const force = setTimeout(() => {
-      const found = identify(this.pid);
-      if (found) endTree(found);
-    }, STOP_GRACE_MS);
+    const again = setTimeout(() => {
+      if (this.drainsFirst) this.child.kill('SIGTERM');
+    }, DRAIN_GRACE_MS);
+    const force = setTimeout(
+      () => {
+        const found = identify(this.pid);
+        if (found) endTree(found);
+      },
+      STOP_GRACE_MS + (this.drainsFirst ? DRAIN_GRACE_MS : 0),
+    );
     await this.#ended;
+    clearTimeout(again);
     clearTimeout(force);
   }
 

@@ -77,9 +77,7 @@ function readSecret({ name, file }: SecretOption): OrdinarySecret {
   const refused = refusedNameClass(name);
   if (refused) refuse(`the name is refused, class ${refused}`);
   if (SET_BY_THE_WORKER.has(name)) refuse('the worker sets this name itself');
-  const value = Buffer.from(readInput(file));
-  if (value.length > MAX_SECRET_BYTES)
-    refuse(`the file has ${value.length} bytes, and at most ${MAX_SECRET_BYTES} are allowed`);
+  const value = Buffer.from(readInput(file, MAX_SECRET_BYTES));
   if (!isUtf8(value)) refuse('the file is not UTF-8');
   if (value.includes(0)) refuse('a NUL byte cannot be part of an environment');
   return { name, value };

@@ -1,9 +1,10 @@
-import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DatabaseTraces } from './database.js';
+import { endMarked, type ProcessMark } from './process-mark.js';
 import { endTree, isAlive, signal, type ProcessId } from './process-tree.js';
 import type { WatchdogOrder } from './watchdog.js';
+import { removeDirectory, type Removal } from './workplace.js';
 
 const LOOK_EVERY_MS = 250;
 /** How long the demo may take to clear up by itself once npm is gone. */
@@ -13,7 +14,8 @@ const END_DEADLINE_MS = 10_000;
 let demo: ProcessId | null = null;
 let ancestors: readonly ProcessId[] = [];
 const processes: { readonly process: ProcessId; readonly by: 'SIGKILL' | 'SIGQUIT' }[] = [];
-const paths: string[] = [];
+const marks: ProcessMark[] = [];
+const directories: Removal[] = [];
 const databases: DatabaseTraces[] = [];
 let lostNpmAt: number | null = null;
 
@@ -31,8 +33,11 @@ orders.on('line', (line) => {
     case 'end':
       processes.push(order);
       break;
+    case 'endMarked':
+      marks.push(order.mark);
+      break;
     case 'remove':
-      paths.push(order.path);
+      directories.push(order.directory);
       break;
     case 'clean':
       databases.push(order.traces);
@@ -50,7 +55,7 @@ setInterval(() => {
   signal(demo, Date.now() - lostNpmAt < DEMO_GRACE_MS ? 'SIGTERM' : 'SIGKILL');
 }, LOOK_EVERY_MS);
 
-/** Ends every process, newest first; then removes data, keys and database. */
+/** Ends every process, newest first; then removes data, keys and database. One failure does not keep the rest. */
 async function clearUp(): Promise<void> {
   for (const { process: target, by } of processes.reverse()) {
     if (by === 'SIGKILL') endTree(target);
@@ -58,13 +63,25 @@ async function clearUp(): Promise<void> {
   }
   const deadline = Date.now() + END_DEADLINE_MS;
   while (processes.some((each) => isAlive(each.process)) && Date.now() < deadline) await delay(20);
-  for (const path of paths.reverse())
-    rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
-  if (databases.length === 0) return;
+  const rest: (() => Promise<void> | void)[] = [
+    ...marks.reverse().map((mark) => () => endMarked(mark)),
+    ...directories.reverse().map((directory) => () => {
+      removeDirectory(directory);
+    }),
+    ...databases.map((traces) => () => clean(traces)),
+  ];
+  for (const act of rest) {
+    try {
+      await act();
+    } catch {
+      // Nobody is left to be told.
+    }
+  }
+}
+
+async function clean(traces: DatabaseTraces): Promise<void> {
   // Loaded only where a server stays: the driver would triple the watchdog's memory.
   const { connect, removeTraces } = await import('./database.js');
-  for (const traces of databases) {
-    const server = await connect(traces.serverUrl);
-    await removeTraces(server, traces).finally(() => server.end());
-  }
+  const server = await connect(traces.serverUrl);
+  await removeTraces(server, traces).finally(() => server.end());
 }

@@ -3,13 +3,16 @@ import { readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { DatabaseTraces } from './database.js';
+import type { ProcessMark } from './process-mark.js';
 import { ancestorsOf, identify, type ProcessId } from './process-tree.js';
+import type { Removal } from './workplace.js';
 
 /** What the watchdog is told, one JSON line each, as things come into being. */
 export type WatchdogOrder =
   | { readonly order: 'demo'; readonly demo: ProcessId; readonly ancestors: readonly ProcessId[] }
   | { readonly order: 'end'; readonly process: ProcessId; readonly by: 'SIGKILL' | 'SIGQUIT' }
-  | { readonly order: 'remove'; readonly path: string }
+  | { readonly order: 'endMarked'; readonly mark: ProcessMark }
+  | { readonly order: 'remove'; readonly directory: Removal }
   | { readonly order: 'clean'; readonly traces: DatabaseTraces }
   | { readonly order: 'done' };
 
@@ -44,9 +47,14 @@ export class Watchdog {
     if (found) this.#tell({ order: 'end', process: found, by });
   }
 
-  /** The file or directory goes with us. */
-  remove(path: string): void {
-    this.#tell({ order: 'remove', path });
+  /** Whatever has the mark by then ends once those processes have. */
+  endMarked(mark: ProcessMark): void {
+    this.#tell({ order: 'endMarked', mark });
+  }
+
+  /** The directory goes with us. */
+  remove(directory: Removal): void {
+    this.#tell({ order: 'remove', directory });
   }
 
   /** The demo's database and logins go with us; only for a server that stays. */

@@ -1,9 +1,11 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { errnoOf } from '../refusal.js';
+import { Refusal } from '../refusal.js';
 import { surroundings, type ControlProcess } from './control-process.js';
 import type { Pki } from './pki.js';
+import { usersOf } from './process-tree.js';
 import { Program } from './program.js';
+import type { ProcessMark } from './process-mark.js';
 import type { Workplace } from './workplace.js';
 
 const MAIN = join(__dirname, '../../../../../worker/apps/worker/src/main.js');
@@ -11,7 +13,19 @@ const MAIN = join(__dirname, '../../../../../worker/apps/worker/src/main.js');
 /** User ids that neither Debian's nor systemd's ranges give to anybody. */
 const FREE_UIDS = { first: 60_578, count: 606 } as const;
 
-export function startWorker(workplace: Workplace, pki: Pki, control: ControlProcess): Program {
+/** By what the processes of the worker's one slot will be known. @throws Refusal */
+export function chooseTaskMark(projectId: string): ProcessMark {
+  return process.getuid?.() === 0
+    ? { kind: 'uid', uid: unusedUid() }
+    : { kind: 'environment', entry: `QL3_PROJECT_ID=${projectId}` };
+}
+
+export function startWorker(
+  workplace: Workplace,
+  pki: Pki,
+  control: ControlProcess,
+  mark: ProcessMark,
+): Program {
   return Program.start({
     name: 'worker',
     file: MAIN,
@@ -22,32 +36,25 @@ export function startWorker(workplace: Workplace, pki: Pki, control: ControlProc
       VALISE_TLS_KEY_FILE: pki.worker.keyFile,
       VALISE_TLS_CA_FILE: pki.caFile,
       VALISE_STATE_DIRECTORY: workplace.workerState,
-      ...(process.getuid?.() === 0 && { VALISE_SLOT_UID_BASE: String(unusedUid()) }),
+      ...(mark.kind === 'uid' && { VALISE_SLOT_UID_BASE: String(mark.uid) }),
     },
     workingDirectory: workplace.temporary,
     logFile: join(workplace.logs, 'worker.log'),
+    drainsFirst: true,
   });
 }
 
-/** A uid that no process has: a worker ends everything of its slot's uid, so two demos must not share one. */
+/**
+ * A uid that no process has: a worker ends everything of its slot's uid, so two demos must not share one.
+ * @throws Refusal
+ */
 function unusedUid(): number {
   const used = new Set(
-    readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(ownerOf),
+    readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? usersOf(Number(name)) : [])),
   );
   for (let step = 0; step < FREE_UIDS.count; step += 1) {
     const uid = FREE_UIDS.first + ((process.pid + step) % FREE_UIDS.count);
     if (!used.has(uid)) return uid;
   }
-  return FREE_UIDS.first;
-}
-
-function ownerOf(pid: string): number | null {
-  try {
-    return statSync(join('/proc', pid)).uid;
-  } catch (error) {
-    if (errnoOf(error) === null) throw error;
-    return null;
-  }
+  throw new Refusal('Every user id that a demo may give its task is in use.');
 }

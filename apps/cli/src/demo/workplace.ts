@@ -6,6 +6,8 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  realpathSync,
+  rmSync,
   symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,8 +27,21 @@ export interface Workplace {
   readonly workerState: string;
   /** The programs' TMPDIR, so that what they leave there is searched and removed. */
   readonly temporary: string;
-  /** Everything that must be gone at the end. */
-  readonly remove: readonly string[];
+  /** Everything that must be gone at the end; of a directory that its owner keeps, what is in it. */
+  readonly remove: readonly Removal[];
+}
+
+export interface Removal {
+  readonly path: string;
+  readonly contentOnly: boolean;
+}
+
+/** Afterwards the directory is gone or, for `contentOnly`, empty. */
+export function removeDirectory({ path, contentOnly }: Removal): void {
+  const targets = contentOnly ? readdirSync(path).map((name) => join(path, name)) : [path];
+  for (const target of targets) {
+    rmSync(target, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  }
 }
 
 /**
@@ -40,11 +55,11 @@ export function makeWorkplace(keep: string | null): Workplace {
   // The unprivileged account walks through, sees nothing, and owns only what is its own.
   chmodSync(root, account ? 0o711 : 0o700);
   let postgres = join(root, 'postgres');
-  const remove = [root];
+  const remove: Removal[] = [{ path: root, contentOnly: keep !== null }];
   if (!canEnter(root, account)) {
     const elsewhere = temporaryDirectory(account);
     chmodSync(elsewhere, 0o711);
-    remove.push(elsewhere);
+    remove.push({ path: elsewhere, contentOnly: false });
     symlinkSync(join(elsewhere, 'postgres'), postgres);
     postgres = join(elsewhere, 'postgres');
   }
@@ -73,7 +88,8 @@ function keptDirectory(path: string): string {
       throw new Refusal(`--keep needs a new or an empty directory, and ${path} has something in it.`, 2);
     }
     accessSync(path, constants.W_OK | constants.X_OK);
-    return path;
+    // What is removed later must be the directory, not a link to it.
+    return realpathSync(path);
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(`--keep: ${path} cannot be used (${errnoOf(error) ?? 'unknown'}).`, 2);
