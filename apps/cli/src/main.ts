@@ -4,8 +4,9 @@ import { createSecretReference } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import { checkBundle, packBundle } from './bundles/bundle.command.js';
 import { runDemo } from './demo/demo.command.js';
+import { jsonLine, refused } from './demo/demo-report.js';
 import type { SecretOption } from './demo/task-input.js';
-import { Refusal } from './refusal.js';
+import { errnoOf, Refusal } from './refusal.js';
 import { runVectors } from './vectors/index.js';
 
 const program = new Command('valise')
@@ -88,17 +89,36 @@ interface DemoCommandOptions {
 
 function collectSecret(text: string, before: SecretOption[]): SecretOption[] {
   const [, name, file] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
-  if (name === undefined || file === undefined) throw new InvalidArgumentError('It must be NAME=FILE.');
+  // Not the parser's own refusal: that one quotes what was given, and it may have been the secret itself.
+  if (name === undefined || file === undefined) throw new Refusal('--secret must be NAME=FILE.', 2);
   return [...before, { name, file }];
 }
 
 program.parseAsync().catch((error: unknown) => {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
-  else if (error instanceof Refusal) {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return;
+    fail(new Refusal('The command line is wrong; standard error says how.', 2));
+  } else if (error instanceof Refusal) {
     console.error(error.message);
-    process.exitCode = error.exitCode;
+    fail(error);
   } else if (error instanceof ValiseError) {
     console.error(error.message);
-    process.exitCode = 2;
+    fail(new Refusal(error.message, 2));
   } else throw error;
 });
+
+/** Whoever asked the demo for JSON gets it also when the demo never began. */
+function fail(refusal: Refusal): void {
+  process.exitCode = refusal.exitCode;
+  const [command, ...rest] = process.argv.slice(2);
+  const end = rest.indexOf('--');
+  const options = end < 0 ? rest : rest.slice(0, end);
+  if (command === 'demo' && options.includes('--json')) process.stdout.write(jsonLine(refused(refusal), []));
+}
+
+/** `… | head -1` is no failure of ours. */
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error) => {
+    if (errnoOf(error) !== 'EPIPE') throw error;
+  });
+}
