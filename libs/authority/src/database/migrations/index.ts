@@ -9,6 +9,7 @@ import { Records1764460800007 } from './1764460800007-records.js';
 import { Grants1764460800008 } from './1764460800008-grants.js';
 import { Uploads1764460800009 } from './1764460800009-uploads.js';
 import { CustodyFailures1764460800010 } from './1764460800010-custody-failures.js';
+import { QueueByRevision1764460800011 } from './1764460800011-queue-by-revision.js';
 
 /** In the order they run. */
 export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
   Grants1764460800008,
   Uploads1764460800009,
   CustodyFailures1764460800010,
+  QueueByRevision1764460800011,
 ];
