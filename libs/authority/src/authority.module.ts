@@ -20,6 +20,8 @@ import { ClaimGate } from './leases/claim-gate.js';
 import { ClaimRepository } from './leases/claim.repository.js';
 import { LeaseRepository } from './leases/lease.repository.js';
 import { LeaseService } from './leases/lease.service.js';
+import { Placements } from './leases/placements.js';
+import { Queue } from './leases/queue.js';
 import { RunRepository } from './runs/run.repository.js';
 import { RunService } from './runs/run.service.js';
 import { SessionRepository } from './sessions/session.repository.js';
@@ -50,6 +52,8 @@ const REPOSITORIES: Provider[] = [
   LeaseRepository,
   MoveRepository,
   MutationRepository,
+  Placements,
+  Queue,
   RunRepository,
   SessionRepository,
   SweeperRepository,

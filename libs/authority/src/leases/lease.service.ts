@@ -20,16 +20,14 @@ import { SessionRepository } from '../sessions/session.repository.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
 import type { Worker } from '../workers/worker.js';
 import { WorkerRepository } from '../workers/worker.repository.js';
-import { CandidateRepository, type Plan } from './candidate.repository.js';
+import { CandidateRepository, type Candidate, type Plan } from './candidate.repository.js';
 import { ClaimGate } from './claim-gate.js';
 import { ClaimRepository } from './claim.repository.js';
 import type { Claim } from './holder.js';
 import { assertMayClaim, assertRecovers, decideRenewal, isClaimable, isOwnOffer } from './lease.js';
 import { LeaseRepository } from './lease.repository.js';
-import { Matcher, type Match } from './matcher.js';
-
-const PAGE = 64;
-const MAX_PAGES = 16;
+import { Matcher } from './matcher.js';
+import { Queue } from './queue.js';
 
 /** Claims and renewals: who holds an attempt, and for how long. */
 @Injectable()
@@ -42,6 +40,7 @@ export class LeaseService {
     private readonly claims: ClaimRepository,
     private readonly gate: ClaimGate,
     private readonly candidates: CandidateRepository,
+    private readonly queue: Queue,
     private readonly executions: ExecutionRepository,
     private readonly moves: MoveRepository,
     @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
@@ -121,56 +120,57 @@ export class LeaseService {
     worker: Worker,
   ): Promise<OfferResponse> {
     const verdict: { reason: IdleReason } = { reason: 'no_candidates' };
-    let last = null;
-    for (let page = 0; page < MAX_PAGES; page += 1) {
-      const candidates = await this.candidates.list(tx, worker.projects, last, PAGE);
-      if (candidates.length > 0 && verdict.reason === 'no_candidates') verdict.reason = 'no_match';
-      const matches = new Map(candidates.flatMap((candidate) => matcher.match(candidate)));
-      const claimed = await this.claimOneOf(tx, key, request, session, matches, verdict);
+    for await (const candidates of this.queue.fitting(tx, worker.projects, matcher)) {
+      if (verdict.reason === 'no_candidates') verdict.reason = 'no_match';
+      const claimed = await this.claimOneOf(tx, key, request, session, candidates, matcher, verdict);
       if (claimed) return claimed;
-      last = candidates.at(-1);
-      if (!last || candidates.length < PAGE) break;
     }
     return this.idle(
       matcher.unreadable && verdict.reason === 'no_match' ? 'plans_unavailable' : verdict.reason,
     );
   }
 
-  /** Claims the first of the matches that nobody else takes at this moment. */
+  /** Claims the first of the candidates that nobody else takes at this moment. */
   private async claimOneOf(
     tx: Tx,
     key: WorkerSessionKey,
     request: OfferRequest,
     session: Session,
-    matches: Map<string, Match>,
+    candidates: readonly Candidate[],
+    matcher: Matcher,
     verdict: { reason: IdleReason },
   ): Promise<OfferResponse | null> {
-    while (matches.size > 0) {
+    const open = new Map(candidates.map((candidate) => [candidate.runId, candidate]));
+    while (open.size > 0) {
       verdict.reason = 'claim_raced';
-      const runId = await this.candidates.lockFirst(tx, [...matches.keys()]);
-      const match = runId === null ? undefined : matches.get(runId);
-      if (runId === null || !match) return null;
-      matches.delete(runId);
-      const execution = await this.executions.lock(tx, runId, match.attemptId);
+      const runId = await this.candidates.lockFirst(tx, [...open.keys()]);
+      const candidate = runId === null ? undefined : open.get(runId);
+      if (runId === null || !candidate) return null;
+      open.delete(runId);
+      const { attemptId, executionDigest } = candidate;
+      const execution = await this.executions.lock(tx, runId, attemptId);
       const plan = await this.candidates.findPlan(tx, runId);
       if (!execution || !isClaimable(execution)) continue;
       if (!plan || !isIntact(plan)) {
+        matcher.refuse(executionDigest);
+        for (const [other, { executionDigest: digest }] of open)
+          if (digest === executionDigest) open.delete(other);
         verdict.reason = 'plans_unavailable';
         continue;
       }
       const claim: Claim = {
         offerId: request.offerId,
-        attemptId: match.attemptId,
+        attemptId,
         leaseGeneration: execution.lease.generation + 1,
         workerId: key.workerId,
         sessionId: key.sessionId,
         workerGeneration: session.generation,
         tokenDigest: leaseTokenDigest(request.leaseToken),
-        placementScore: match.score,
+        placementScore: matcher.scoreOf(executionDigest) ?? 0,
       };
       await this.moves.claim(tx, execution, claim, session.leaseDurationMs);
       await this.claims.append(tx, claim);
-      const taken = await this.executions.lock(tx, runId, match.attemptId);
+      const taken = await this.executions.lock(tx, runId, attemptId);
       if (!taken) throw new Error('the claimed attempt is locked and there');
       return offered('new_claim', taken, plan, claim);
     }

@@ -42,6 +42,9 @@ interface AttemptViewRow {
 // Attempt and lease are made together, so that there is one lease row per attempt from the start.
 const WITH_LEASE = `INSERT INTO leases (attempt_id, updated_at_ms) SELECT attempt_id, created_at_ms FROM made`;
 
+const EXECUTION_DIGEST = `(SELECT content_digest FROM task_execution_revisions plan
+   WHERE plan.project_id = run.project_id AND plan.task_id = run.task_id AND plan.revision = run.revision)`;
+
 /** Runs as operators make and see them. */
 @Injectable()
 export class RunRepository {
@@ -52,11 +55,12 @@ export class RunRepository {
          INSERT INTO runs (run_id, project_id, task_id, revision, task_revision, priority, status,
                            newest_attempt_number, created_at_ms, updated_at_ms)
          SELECT $1, $3, $4, $5, $6, $7, 'queued', 1, now_ms, now_ms FROM clock_ms() AS now_ms
-         RETURNING run_id, project_id, priority, created_at_ms),
+         RETURNING run_id, project_id, task_id, revision, priority, created_at_ms),
        made AS (
          INSERT INTO attempts (attempt_id, run_id, attempt_number, project_id, priority, status, queued_at_ms,
-                               created_at_ms, updated_at_ms)
-         SELECT $2, run_id, 1, project_id, priority, 'queued', created_at_ms, created_at_ms, created_at_ms FROM run
+                               created_at_ms, updated_at_ms, execution_digest)
+         SELECT $2, run_id, 1, project_id, priority, 'queued', created_at_ms, created_at_ms, created_at_ms,
+                ${EXECUTION_DIGEST} FROM run
          RETURNING attempt_id, created_at_ms)
        ${WITH_LEASE}`,
       [run.runId, run.attemptId, run.projectId, run.taskId, run.revision, run.taskRevision, run.priority],
@@ -71,12 +75,12 @@ export class RunRepository {
                 cancel_requested_at_ms = NULL, stop_requested_at_ms = NULL, deadline_at_ms = NULL,
                 updated_at_ms = clock_ms()
           WHERE run_id = $1
-         RETURNING run_id, project_id, priority, newest_attempt_number, updated_at_ms),
+         RETURNING run_id, project_id, task_id, revision, priority, newest_attempt_number, updated_at_ms),
        made AS (
          INSERT INTO attempts (attempt_id, run_id, attempt_number, project_id, priority, status, queued_at_ms,
-                               created_at_ms, updated_at_ms)
+                               created_at_ms, updated_at_ms, execution_digest)
          SELECT $2, run_id, newest_attempt_number, project_id, priority, 'queued', updated_at_ms, updated_at_ms,
-                updated_at_ms FROM run
+                updated_at_ms, ${EXECUTION_DIGEST} FROM run
          RETURNING attempt_id, created_at_ms)
        ${WITH_LEASE}`,
       [runId, attemptId],

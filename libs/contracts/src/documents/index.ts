@@ -78,6 +78,7 @@ export {
 } from './placement.js';
 export {
   evaluatePlacement,
+  matchPlacement,
   PROTOCOL_RANGE,
   type PlacementMatch,
   type PlacementMismatch,

@@ -26,13 +26,16 @@ export type PlacementMismatch =
   | 'gpu'
   | 'feature';
 
-/** A worker as its newest session shows it; `operatorLabels` win over what the worker says of itself. */
-export interface PlacementWorker {
+interface ObservedWorker {
   readonly status: string;
   readonly availableSlots: number;
   readonly leaseExpiresAtMs: number;
-  readonly capabilitiesJson: string;
   readonly operatorLabels?: Labels;
+}
+
+/** A worker as its newest session shows it; `operatorLabels` win over what the worker says of itself. */
+export interface PlacementWorker extends ObservedWorker {
+  readonly capabilitiesJson: string;
 }
 
 export interface PlacementMatch {
@@ -52,10 +55,22 @@ export function evaluatePlacement(facts: {
   readonly observedAtMs: number;
 }): PlacementMatch {
   const { worker, placement, observedAtMs } = facts;
-  const capabilities = parseCapabilities(worker.capabilitiesJson);
-  const { required = {}, preferred = [] } = placement
-    ? normalizePlacement(placement)
-    : effectivePlacement({});
+  return matchPlacement({
+    worker: { ...worker, capabilities: parseCapabilities(worker.capabilitiesJson) },
+    placement: placement ? normalizePlacement(placement) : effectivePlacement({}),
+    observedAtMs,
+  });
+}
+
+/** The same for a worker whose capabilities have been parsed, and a placement that has been normalized. */
+export function matchPlacement(facts: {
+  readonly worker: ObservedWorker & { readonly capabilities: WorkerCapabilities };
+  readonly placement: Placement;
+  readonly observedAtMs: number;
+}): PlacementMatch {
+  const { worker, placement, observedAtMs } = facts;
+  const { capabilities } = worker;
+  const { required = {}, preferred = [] } = placement;
   const labels = { ...capabilities.labels, ...worker.operatorLabels };
   const tests: Readonly<Record<PlacementMismatch, boolean>> = {
     worker_unavailable:
