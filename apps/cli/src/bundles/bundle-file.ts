@@ -56,10 +56,7 @@ export function readInput(path: string, maxBytes = MAX_INPUT_BYTES): Uint8Array 
       read = readSync(file, content, length, content.length - length, null);
     }
     if (length <= maxBytes) return content.subarray(0, length);
-    throw new Refusal(
-      `${path} has ${Math.max(size, length)} bytes or more, and at most ${maxBytes} are read.`,
-      2,
-    );
+    throw new Refusal(`${path} has ${Math.max(size, length)} bytes, and at most ${maxBytes} are read.`, 2);
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal(`${path} cannot be read (${errnoOf(error) ?? 'unknown'}).`, 2);

@@ -1,4 +1,4 @@
-import { writeEnvironmentBundle } from '@valise/contracts/documents';
+import { refusedNameClass, writeEnvironmentBundle } from '@valise/contracts/documents';
 import { inspectBundle, type BundleReport, type PlacedEntry } from './bundle-report.js';
 
 const entries = (...pairs: [string, string][]): PlacedEntry[] =>
@@ -63,20 +63,38 @@ describe('the report on a bundle', () => {
         rule: 'from here on the carrier (JSON, escaping included): 128163 bytes, and at most 98304 are allowed',
       },
     ]);
+    expect(inspect(...many(4, '\n'.repeat(16_000)))).toMatchObject({
+      totalBytes: 64_016,
+      carrierBytes: 128_163,
+      escapingBytes: 64_000,
+    });
     expect(inspect(['A', 'x'.repeat(16_385)]).problems).toEqual([
       { place: 'line 1', rule: 'the value: 16385 bytes, and at most 16384 are allowed' },
     ]);
   });
 
-  it('names the class of a refused name', () => {
-    const classes = ['LD_PRELOAD', 'NODE_OPTIONS', 'BASH_ENV'].map(
-      (name) => inspect([name, 'x1234567']).problems[0]?.rule,
-    );
-    expect(classes).toEqual([
-      expect.stringContaining('class loader'),
-      expect.stringContaining('class interpreter'),
-      expect.stringContaining('class shell'),
+  it('names the class of every refused name, and where each class stands', () => {
+    const names = ['LD_PRELOAD', 'NODE_OPTIONS', 'FINE', 'BASH_ENV', 'PYTHONSTARTUP', 'GIT_SSH_COMMAND'];
+    const report = inspect(...names.map((name): [string, string] => [name, 'x1234567']));
+    expect(report.problems.map(({ place, rule }) => [place, /class (\w+)/.exec(rule)?.[1]])).toEqual([
+      ['line 1', 'loader'],
+      ['line 2', 'interpreter'],
+      ['line 4', 'shell'],
+      ['line 5', 'interpreter'],
+      ['line 6', refusedNameClass('GIT_SSH_COMMAND')],
     ]);
+    expect([...report.refusedNames.values()].flat().sort()).toEqual(
+      report.problems.map(({ place }) => place),
+    );
+    expect(report.refusedNames.get('loader')).toEqual(['line 1']);
+  });
+
+  it('never trims: what it warns of is packed as it is', () => {
+    const value = 'secr3t\n';
+    expect(inspect(['A', value]).warnings).toEqual([
+      { place: 'line 1', rule: 'the value ends with a line break, and is delivered with it' },
+    ]);
+    expect(writeEnvironmentBundle([{ name: 'A', value }])).toContain(String.raw`"secr3t\n"`);
   });
 
   it('warns of a trailing line break and of a value too short to be masked', () => {

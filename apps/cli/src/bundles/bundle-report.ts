@@ -3,6 +3,7 @@ import {
   ENVIRONMENT_BUNDLE_SCHEMA,
   environmentNameBreach,
   refusedNameClass,
+  type RefusedNameClass,
 } from '@valise/contracts/documents';
 
 /** An entry with the place a person finds it at: "line 3" of a dotenv file, "entry 3" of a carrier. */
@@ -24,10 +25,14 @@ export interface BundleReport {
   readonly totalBytes: number;
   /** The JSON text, escaping included, in UTF-8 bytes. */
   readonly carrierBytes: number;
+  /** How many of these only the escaping makes: a line feed is one byte of the environment and two of JSON. */
+  readonly escapingBytes: number;
   /** The longest `NAME=value` with its final NUL, in bytes: what execve counts as one string. */
   readonly largestString: { readonly place: string; readonly bytes: number } | null;
   /** Why these entries are no bundle; empty when they are one. */
   readonly problems: readonly Finding[];
+  /** Where the names stand that the policy refuses, by class. */
+  readonly refusedNames: ReadonlyMap<RefusedNameClass, readonly string[]>;
   readonly warnings: readonly Finding[];
 }
 
@@ -41,6 +46,7 @@ export function inspectBundle(entries: readonly PlacedEntry[]): BundleReport {
   const problems: Finding[] = [];
   const warnings: Finding[] = [];
   const names = new Map<string, string>();
+  const refusedNames = new Map<RefusedNameClass, string[]>();
   const {
     entries: maxEntries,
     nameBytes,
@@ -49,6 +55,7 @@ export function inspectBundle(entries: readonly PlacedEntry[]): BundleReport {
   } = ENVIRONMENT_BUNDLE_LIMITS;
   let totalBytes = 0;
   let carrierBytes = FRAME_BYTES;
+  let escapingBytes = 0;
   let largestString: BundleReport['largestString'] = null;
 
   for (const [index, { name, value, place }] of entries.entries()) {
@@ -58,10 +65,12 @@ export function inspectBundle(entries: readonly PlacedEntry[]): BundleReport {
     if (breach === 'pattern')
       problem(`a name has letters, digits and _, starts with no digit, and has at most ${nameBytes}`);
     if (breach === 'reserved') problem('names that start with QL3_ are reserved');
-    if (refused)
+    if (refused) {
+      refusedNames.set(refused, [...(refusedNames.get(refused) ?? []), place]);
       problem(
         `the name is refused, class ${refused}: it would change how programs are loaded or interpreted`,
       );
+    }
     const earlier = names.get(name);
     if (earlier !== undefined) problem(`the name was already set (${earlier})`);
     names.set(name, place);
@@ -71,6 +80,7 @@ export function inspectBundle(entries: readonly PlacedEntry[]): BundleReport {
     const before = { totalBytes, carrierBytes };
     totalBytes += Buffer.byteLength(name) + Buffer.byteLength(value);
     carrierBytes += Buffer.byteLength(JSON.stringify({ name, value })) + (index === 0 ? 0 : 1);
+    escapingBytes += escaping(name) + escaping(value);
     if (index === maxEntries) problem(limit('the number of entries', entries.length, maxEntries, ''));
     if (before.totalBytes <= maxTotal && totalBytes > maxTotal) {
       problem(`from here on ${limit('all names and values', sum(entries), maxTotal, ' bytes')}`);
@@ -84,7 +94,20 @@ export function inspectBundle(entries: readonly PlacedEntry[]): BundleReport {
     if (!largestString || bytes > largestString.bytes) largestString = { place, bytes };
   }
   if (entries.length === 0) problems.push({ place: 'the whole', rule: 'a bundle has at least one entry' });
-  return { entries: entries.length, totalBytes, carrierBytes, largestString, problems, warnings };
+  return {
+    entries: entries.length,
+    totalBytes,
+    carrierBytes,
+    escapingBytes,
+    largestString,
+    problems,
+    refusedNames,
+    warnings,
+  };
+}
+
+function escaping(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text)) - 2 - Buffer.byteLength(text);
 }
 
 function* valueProblems(value: string): Iterable<string> {

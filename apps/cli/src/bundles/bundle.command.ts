@@ -30,12 +30,15 @@ export function packBundle(path: string, output: string | undefined): void {
 
 function report(path: string, found: BundleReport): void {
   console.error(
-    `${found.entries} entries, ${found.totalBytes} bytes of names and values, carrier ${found.carrierBytes} bytes`,
+    `${found.entries} entries, ${found.totalBytes} bytes of names and values, carrier ${found.carrierBytes} bytes (${found.escapingBytes} of them by escaping)`,
   );
   if (found.largestString) {
     console.error(
       `largest environment string: ${found.largestString.bytes} bytes (${found.largestString.place})`,
     );
+  }
+  for (const [kind, places] of found.refusedNames) {
+    console.error(`refused names, class ${kind}: ${places.length} (${places.join(', ')})`);
   }
   for (const { place, rule } of found.warnings) console.error(`warning, ${place}: ${rule}`);
   refuseProblems(path, found);
