@@ -1,10 +1,10 @@
 import { logArtifactId } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import type { ArtifactUploadHeader } from '@valise/contracts/wire';
-import { isRevoked } from '../attempts/activation.js';
 import type { Execution } from '../attempts/execution.js';
 import { standing, type Claimant } from '../leases/holder.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
+import { isRevoked } from '../workers/worker.js';
 
 /** A log that is on its way, with the room it takes. A log has one at a time. */
 export interface Upload {
@@ -50,7 +50,7 @@ export function assertMayUpload(
   if (header.logArtifactId !== logArtifactId({ projectId: run.projectId, runId, attemptId, offerId })) {
     fenced('log_artifact');
   }
-  if (isRevoked(claimant)) fenced('revoked');
+  if (isRevoked(claimant.workerStatus)) fenced('revoked');
   if (stored) return;
   if (position === 'past') fenced(position);
   if (header.expectedLeaseVersion > lease.version) fenced('version');

@@ -10,6 +10,7 @@ import type {
 } from '@valise/contracts/wire';
 import { standing, type Claimant, type Standing } from '../leases/holder.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
+import { isRevoked } from '../workers/worker.js';
 import { ended, type Execution } from './execution.js';
 
 export type Activation = 'apply' | 'already_starting' | 'already_running' | 'already_terminal';
@@ -92,7 +93,7 @@ export function decideStartFailure(
     }
     return { kind: 'repeat', status: ended(attempt.status) ? 'already_terminal' : 'applied' };
   }
-  if (isRevoked(claimant)) return { kind: 'late' };
+  if (isRevoked(claimant.workerStatus)) return { kind: 'late' };
   if (request.expectedLeaseVersion > lease.version) return fenced('version');
   if (attempt.status !== 'claimed' && attempt.status !== 'starting') return fenced('not_starting');
   const reason = request.reasonCode ?? null;
@@ -147,10 +148,6 @@ export function assertOwnArtifact(fence: LeaseFence, { run }: Execution, artifac
   }
 }
 
-export function isRevoked({ workerStatus }: Claimant): boolean {
-  return workerStatus === null || workerStatus === 'revoked';
-}
-
 /** Passes the live holder; a claim whose attempt has ended is told so. */
 function assertActivates(
   key: WorkerSessionKey,
@@ -162,7 +159,7 @@ function assertActivates(
   const position: Standing = standing(key, request, lease, claimant);
   if (position === 'past' && ended(attempt.status)) return 'already_terminal';
   if (position !== 'holder') return fenced(position);
-  if (isRevoked(claimant)) return fenced('revoked');
+  if (isRevoked(claimant.workerStatus)) return fenced('revoked');
   if (lease.expiresAtMs <= claimant.nowMs) return fenced('expired');
   if (request.expectedLeaseVersion > lease.version) return fenced('version');
   return execution;

@@ -400,7 +400,6 @@ describe('a completion', () => {
   it.each<[string, Partial<ReturnType<typeof completion>>, string]>([
     ['another callback token', { callbackTokenDigest: sha256Hex('another') }, 'worker_completion_fenced'],
     ['an older callback sequence', { callbackSequence: 0 }, 'worker_completion_fenced'],
-    ['a success that did not exit 0', result('succeeded', 1), 'invalid_worker_request'],
     [
       'another log',
       { artifact: { logArtifactId: `wlog-${'0'.repeat(30)}`, byteLength: 0, sha256: '', truncated: false } },

@@ -3,7 +3,8 @@ import type { ArtifactReceipt, CompletionRequest } from '@valise/contracts/wire'
 import type { Artifact } from '../artifacts/artifact.js';
 import { standing, type Claimant } from '../leases/holder.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
-import { assertOwnArtifact, isRevoked } from './activation.js';
+import { isRevoked } from '../workers/worker.js';
+import { assertOwnArtifact } from './activation.js';
 import type { Execution, Run } from './execution.js';
 
 type EndStatus = 'succeeded' | 'failed' | 'cancelled' | 'timed_out';
@@ -17,7 +18,7 @@ export type Completion =
 /**
  * starting or running → an end, on the word of holder or former holder, however long the lease has expired. The
  * callback token is the one first seen: with `running`, or here when that never arrived.
- * @throws ValiseError worker_completion_fenced; invalid_worker_request for a result that contradicts itself
+ * @throws ValiseError worker_completion_fenced; invalid_worker_request for the name of another log
  */
 export function decideCompletion(
   key: WorkerSessionKey,
@@ -29,7 +30,6 @@ export function decideCompletion(
   const position = standing(key, request, lease, claimant);
   if (position === 'stranger') return fenced(position);
   assertOwnArtifact(request, execution, request.artifact.logArtifactId);
-  assertConsistent(request);
   if (position === 'past') {
     const ownWord =
       lease.generation === request.leaseGeneration &&
@@ -37,7 +37,7 @@ export function decideCompletion(
       attempt.callbackTokenDigest === request.callbackTokenDigest;
     return { kind: ownWord ? 'repeat' : 'late' };
   }
-  if (isRevoked(claimant)) return { kind: 'late' };
+  if (isRevoked(claimant.workerStatus)) return { kind: 'late' };
   if (request.expectedLeaseVersion > lease.version) return fenced('version');
   if (attempt.status !== 'starting' && attempt.status !== 'running') return fenced('not_started');
   const foreignCallback =
@@ -74,15 +74,6 @@ function endStatus(run: Run, { result }: CompletionRequest): EndStatus {
       if (result.exitCode === 0) return 'succeeded';
       return run.stopRequestedAtMs === null ? 'failed' : 'timed_out';
   }
-}
-
-function assertConsistent({ result, reasonCode, signal }: CompletionRequest): void {
-  const refuse = (field: string, rule: string): never => {
-    throw new ValiseError('invalid_worker_request', { field, rule });
-  };
-  if (result.outcome === 'succeeded' && result.exitCode !== 0) refuse('result.exitCode', 'zero');
-  if (result.finishedAtMs < result.startedAtMs) refuse('result.finishedAtMs', 'order');
-  if (signal !== undefined && reasonCode !== 'killed_by_signal') refuse('signal', 'reason_code');
 }
 
 function fenced(rule: string): never {

@@ -70,8 +70,3 @@ const ENDED: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled', 
 export function ended(status: AttemptStatus | RunStatus): boolean {
   return ENDED.has(status);
 }
-
-/** Moves of an attempt move the run only while it is the run's newest. */
-export function isNewest({ run, attempt }: Execution): boolean {
-  return run.newestAttemptNumber === attempt.attemptNumber;
-}

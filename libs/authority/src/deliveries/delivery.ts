@@ -2,7 +2,7 @@ import type { SecretDeliveryRequest, WorkerStatus } from '@valise/contracts/wire
 import { ended, type Attempt, type Lease, type Run } from '../attempts/execution.js';
 import { sameToken } from '../leases/holder.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
-import { mayServe } from '../workers/worker.js';
+import { isRevoked, mayServe } from '../workers/worker.js';
 
 /** The worker that asks, as its certificate and the path name it. */
 export interface DeliveryCaller extends WorkerSessionKey {
@@ -104,7 +104,7 @@ function firstDenial(
   { nowMs, worker, session, target }: DeliveryFacts,
 ): Denial | null {
   if (!worker) return 'worker_unknown';
-  if (worker.status === 'revoked') return 'worker_revoked';
+  if (isRevoked(worker.status)) return 'worker_revoked';
   if (!target) return 'attempt_unknown';
   const { run, attempt, lease, plan } = target;
   if (run.runId !== request.runId) return 'run_mismatch';

@@ -2,6 +2,7 @@ import { ValiseError } from '@valise/contracts/failure';
 import type { LeaseControlRequest, StopReason, WorkerStatus } from '@valise/contracts/wire';
 import { ended, type Execution, type Run } from '../attempts/execution.js';
 import type { Session, WorkerSessionKey } from '../sessions/session.js';
+import { isRevoked } from '../workers/worker.js';
 import { sameToken, standing, type Claim, type Claimant } from './holder.js';
 
 /** Why the process shall stop, or null. A cancellation by an operator comes before a timeout. */
@@ -32,7 +33,7 @@ export function decideRenewal(
   const position = standing(key, request, lease, claimant);
   if (position === 'stranger' || position === 'former_holder') return fenced(position);
   if (position === 'past') return ended(attempt.status) ? { kind: 'terminal' } : fenced('past');
-  if (claimant.workerStatus === null || claimant.workerStatus === 'revoked') return fenced('revoked');
+  if (isRevoked(claimant.workerStatus)) return fenced('revoked');
   if (lease.expiresAtMs <= claimant.nowMs) return fenced('expired');
   if (request.expectedLeaseVersion > lease.version) return fenced('version');
   return { kind: 'renew', stop: stopReason(run) };
@@ -49,7 +50,7 @@ export function assertMayClaim(
   workerGeneration: number,
   nowMs: number,
 ): asserts session is Session {
-  if (workerStatus === null || workerStatus === 'revoked' || !session) {
+  if (isRevoked(workerStatus) || !session) {
     throw new ValiseError('worker_identity_mismatch', { rule: 'registry' });
   }
   const fenced = (rule: string): never => {

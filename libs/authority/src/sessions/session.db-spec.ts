@@ -117,19 +117,6 @@ describe('registering', () => {
     );
   });
 
-  it('is refused when the hash is not the capabilities’, or the text is not canonical', async () => {
-    const worker = await world().worker();
-    const wrongHash = registration({ capabilitiesHash: sha256Hex('x') });
-    expect(await refusal(world(), async () => world().sessions.register(worker, wrongHash))).toBe(
-      'invalid_worker_request',
-    );
-    const capabilitiesJson = `${registration().capabilitiesJson} `;
-    const loose = registration({ capabilitiesJson, capabilitiesHash: sha256Hex(capabilitiesJson) });
-    expect(await refusal(world(), async () => world().sessions.register(worker, loose))).toBe(
-      'WORKER_CAPABILITIES_INVALID',
-    );
-  });
-
   it('is refused to a revoked worker and to one that nobody put', async () => {
     const worker = await world().worker();
     await world().workers.put(OPERATOR, worker.workerId, {

@@ -1,6 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { parseCapabilities, sha256Hex } from '@valise/contracts/documents';
-import { ValiseError } from '@valise/contracts/failure';
 import {
   SESSION_HEARTBEAT_SCHEMA,
   SESSION_REGISTER_SCHEMA,
@@ -37,14 +35,9 @@ export class SessionService {
 
   /**
    * The session is the worker's newest and online. Leases of the session it replaced are expired.
-   * @throws ValiseError worker_identity_mismatch, worker_session_fenced, WORKER_CAPABILITIES_INVALID,
-   * invalid_worker_request for a hash that is not the capabilities'
+   * @throws ValiseError worker_identity_mismatch, worker_session_fenced
    */
   register(key: WorkerSessionKey, request: SessionRegisterRequest): Promise<SessionRegisterResponse> {
-    parseCapabilities(request.capabilitiesJson);
-    if (sha256Hex(request.capabilitiesJson) !== request.capabilitiesHash) {
-      throw new ValiseError('invalid_worker_request', { field: 'capabilitiesHash', rule: 'digest' });
-    }
     return this.transactions.run(INGRESS, async (tx) => {
       const before = await this.sessions.lock(tx, key.workerId);
       const worker = await this.workers.find(tx, key.workerId);

@@ -6,6 +6,7 @@ import type {
   SessionTransitionRequest,
   WorkerStatus,
 } from '@valise/contracts/wire';
+import { isRevoked } from '../workers/worker.js';
 
 /** Who calls: the certificate's worker, in the session that the path names. */
 export interface WorkerSessionKey {
@@ -49,7 +50,7 @@ export function decideRegistration(
   request: Pick<SessionRegisterRequest, 'capabilitiesHash'>,
   nowMs: number,
 ): Registration {
-  if (workerStatus === null || workerStatus === 'revoked' || !session) {
+  if (isRevoked(workerStatus) || !session) {
     throw new ValiseError('worker_identity_mismatch', { rule: 'registry' });
   }
   if (session.sessionId !== sessionId && timeOf(sessionId) > nowMs + MAX_AHEAD_MS) {

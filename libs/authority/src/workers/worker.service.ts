@@ -7,7 +7,7 @@ import { MANAGEMENT } from '../database/isolation.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
 import { LeaseRepository } from '../leases/lease.repository.js';
 import { SessionRepository } from '../sessions/session.repository.js';
-import { assertWorkerRequest, keptProjects, workerView, type Worker } from './worker.js';
+import { assertWorkerRequest, isRevoked, keptProjects, workerView, type Worker } from './worker.js';
 import { WorkerRepository } from './worker.repository.js';
 
 /** The registry of workers, which operators own. */
@@ -30,7 +30,7 @@ export class WorkerService {
     return this.transactions.run(MANAGEMENT, async (tx) => {
       const worker = await this.write(tx, workerId, request);
       await this.sessions.lock(tx, workerId);
-      if (worker.status === 'revoked') await this.sessions.end(tx, workerId);
+      if (isRevoked(worker.status)) await this.sessions.end(tx, workerId);
       const kept = keptProjects(worker);
       const expired = kept ? await this.leases.expireOfWorker(tx, workerId, kept) : 0;
       await this.audit.append(tx, {

@@ -13,6 +13,11 @@ export interface Worker {
 
 export const EVERY_PROJECT = '*';
 
+/** Whether no operator allows the worker anything: revoked, or (null) never put. */
+export function isRevoked(status: WorkerStatus | null): boolean {
+  return status === null || status === 'revoked';
+}
+
 export function mayServe(worker: Pick<Worker, 'projects'>, projectId: string): boolean {
   return worker.projects.includes(EVERY_PROJECT) || worker.projects.includes(projectId);
 }
