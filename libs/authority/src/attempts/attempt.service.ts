@@ -1,8 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { ValiseError } from '@valise/contracts/failure';
 import {
   ACTIVATION_SCHEMA,
-  COMPLETION_SCHEMA,
   type ActivationResponse,
   type CompletionRequest,
   type CompletionResponse,
@@ -126,7 +124,6 @@ export class AttemptService {
         });
       }
       return {
-        schema: COMPLETION_SCHEMA,
         status: COMPLETION_STATUS[completion.kind],
         runId: request.runId,
         attemptId: request.attemptId,
