@@ -22,13 +22,13 @@ export class DatabaseFault extends Error {
 
   /**
    * The connection is of no use any more: broken, shut down by the server, or to a node that turned read-only.
-   * class 08, 57P01…57P05, 25006.
+   * class 08, 57P01…57P05, 25006; 0A000, with which a standby refuses to begin a SERIALIZABLE transaction.
    */
   get connectionLost(): boolean {
     return (
       this.sqlState === null ||
       /^(08|57P0)/.test(this.sqlState) ||
-      /^(25006|25P03|25P04)$/.test(this.sqlState)
+      /^(25006|25P03|25P04|0A000)$/.test(this.sqlState)
     );
   }
 
