@@ -38,7 +38,8 @@ function judgeRecords({ calls, moves }: History): string[] {
     if (decision && record?.after.decision !== decision) {
       faults.push(`a delivery was answered ${call.answer} and is not on record so`);
     }
-    if (!decision && record) faults.push(`a delivery was answered ${call.answer} and is on record`);
+    if (!decision && record && call.answer !== 'unknown')
+      faults.push(`a delivery was answered ${call.answer} and is on record`);
     if (call.answer === 'granted' && record) faults.push(...judgeGrant(call, record));
   }
   for (const { after } of records) {

@@ -1,3 +1,8 @@
+import type { TestDatabase } from '../support/postgres.js';
+
+/** Where a history plays. */
+export type Database = Pick<TestDatabase, 'url' | 'query'>;
+
 /** A lease row, as `to_jsonb` writes it. */
 export interface LeaseRow {
   readonly attempt_id: string;
@@ -154,7 +159,10 @@ export interface Call {
   readonly requestId: string | null;
   readonly invokedMs: number;
   readonly answeredMs: number;
-  /** The answer's status, or the code of the refusal; `fault` for anything else, which never may be. */
+  /**
+   * The answer's status, or the code of the refusal; `unknown` where the refusal says that nobody knows, `fault` for
+   * anything else, which never may be.
+   */
   readonly answer: string;
   /** Where the answer names them: the attempt it is about, its lease as answered, the delivery's record. */
   readonly attemptId: string | null;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { TestDatabase } from '../support/postgres.js';
+import type { Database } from './history.js';
 import { newLeaseToken, OPERATOR, PROJECT, registration } from '../support/postgres-world.js';
 import type { History } from './history.js';
 import { OperatorPlayer } from './operator-player.js';
@@ -15,6 +15,14 @@ const WORKERS = 32;
 const OPERATORS = 2;
 const SWEEPERS = 2;
 
+export interface PlayOptions {
+  readonly operations: number;
+  readonly seed: number;
+  readonly lowered: boolean;
+  /** Something else that happens while they play. */
+  readonly meanwhile?: (stage: Stage, recorder: Recorder) => Promise<void>;
+}
+
 export interface Played extends History {
   readonly faults: readonly unknown[];
   readonly retried: number;
@@ -24,10 +32,7 @@ export interface Played extends History {
  * 32 workers, operators, sweepers and time work against one database at once until `operations` calls have been made;
  * then time passes until nothing happens any more. The seed decides what they try, not who comes first.
  */
-export async function play(
-  database: TestDatabase,
-  options: { readonly operations: number; readonly seed: number; readonly lowered: boolean },
-): Promise<Played> {
+export async function play(database: Database, options: PlayOptions): Promise<Played> {
   const random = new Random(options.seed);
   const stage = await Stage.open(database, { lowered: options.lowered, random });
   try {
@@ -47,7 +52,9 @@ export async function play(
     const operators = Array.from({ length: OPERATORS }, () => new OperatorPlayer(scene));
     await operators[0]?.startRuns(WORKERS);
     const sweepers = Array.from({ length: SWEEPERS }, () => time.sweep());
-    await Promise.all([...players, ...operators, time].map((player) => player.play()).concat(sweepers));
+    const meanwhile = options.meanwhile?.(stage, recorder);
+    const playing = [...players, ...operators, time].map((player) => player.play());
+    await Promise.all([...playing, ...sweepers, meanwhile]);
     await time.runOut();
     const moves = await readTrail(database);
     const final = await readFinal(database);

@@ -1,5 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { ValiseError } from '@valise/contracts/failure';
 import type { Call, CallKind, ShownFence } from './history.js';
+
+const AGAIN_MS = 25;
 
 /** What is known of a call before it is made. */
 export interface Asked {
@@ -29,8 +32,12 @@ export class Recorder {
       this.note(asked, invokedMs, answered(result));
       return result;
     } catch (error) {
-      if (error instanceof ValiseError) this.note(asked, invokedMs, { answer: error.code });
-      else {
+      if (error instanceof ValiseError) {
+        const unknown = error.facts.outcome === 'unknown';
+        this.note(asked, invokedMs, { answer: unknown ? 'unknown' : error.code });
+        // Who is told to come again later does.
+        if (error.code.endsWith('_unavailable')) await pause(AGAIN_MS);
+      } else {
         this.faults.push(error);
         this.note(asked, invokedMs, { answer: 'fault' });
       }

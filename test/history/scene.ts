@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { leaseTokenDigest } from '@valise/contracts/documents';
-import type { TestDatabase } from '../support/postgres.js';
+import type { Database } from './history.js';
 import { OPERATOR, PROJECT, plainSpec, publication, type Held } from '../support/postgres-world.js';
 import type { ShownFence } from './history.js';
 import type { Random } from './random.js';
@@ -26,7 +26,7 @@ export class Scene {
   private time = Promise.resolve();
 
   constructor(
-    readonly database: TestDatabase,
+    readonly database: Database,
     readonly stage: Stage,
     readonly recorder: Recorder,
     readonly random: Random,

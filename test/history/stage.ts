@@ -16,7 +16,7 @@ import {
   type ProcessRole,
 } from '@valise/authority';
 import { DataSource } from 'typeorm';
-import type { TestDatabase } from '../support/postgres.js';
+import type { Database } from './history.js';
 import type { Random } from './random.js';
 
 type Run = TransactionRunner['run'];
@@ -56,7 +56,7 @@ export class Stage {
     private readonly clock: TestingModule,
   ) {}
 
-  static async open(database: TestDatabase, options: StageOptions): Promise<Stage> {
+  static async open(database: Database, options: StageOptions): Promise<Stage> {
     const connect = (role: ProcessRole): Promise<TestingModule> =>
       Test.createTestingModule({
         imports: [

@@ -1,5 +1,4 @@
-import type { TestDatabase } from '../support/postgres.js';
-import type { AnyMove, History, Rows } from './history.js';
+import type { AnyMove, Database, History, Rows } from './history.js';
 
 const TABLES: readonly (keyof Rows)[] = [
   'leases',
@@ -15,7 +14,7 @@ const TABLES: readonly (keyof Rows)[] = [
 ];
 
 /** From now on every committed change of a row leaves a line, which stands or falls with its transaction. */
-export async function layTrail(database: TestDatabase): Promise<void> {
+export async function layTrail(database: Database): Promise<void> {
   await database.query(`
     CREATE TABLE public.trail (
       position bigint GENERATED ALWAYS AS IDENTITY,
@@ -50,7 +49,7 @@ interface TrailRow {
   readonly after: unknown;
 }
 
-export async function readTrail(database: TestDatabase): Promise<AnyMove[]> {
+export async function readTrail(database: Database): Promise<AnyMove[]> {
   const rows = await database.query<TrailRow>('SELECT * FROM public.trail ORDER BY position');
   return rows.map(
     (row) =>
@@ -65,7 +64,7 @@ export async function readTrail(database: TestDatabase): Promise<AnyMove[]> {
   );
 }
 
-export async function readFinal(database: TestDatabase): Promise<History['final']> {
+export async function readFinal(database: Database): Promise<History['final']> {
   const rowsOf = async <Row>(table: keyof Rows): Promise<Row[]> => {
     const rows = await database.query<{ row: Row }>(`SELECT to_jsonb(t) AS row FROM ${table} t`);
     return rows.map(({ row }) => row);

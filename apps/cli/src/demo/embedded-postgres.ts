@@ -197,12 +197,12 @@ async function launch(
   return { pid, stop };
 }
 
-/** The server itself says so in the eighth line of `postmaster.pid`; pg_ctl waits for the same. */
+/** The server itself says so in the eighth line of `postmaster.pid`; pg_ctl waits for the same, of a standby too. */
 function isReady(dataDirectory: string, pid: number): boolean {
   const file = join(dataDirectory, 'postmaster.pid');
   if (!existsSync(file)) return false;
   const lines = readFileSync(file, 'utf8').split('\n');
-  return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
+  return lines[0] === String(pid) && /^(ready|standby)\s*$/.test(lines[7] ?? '');
 }
 
 /**

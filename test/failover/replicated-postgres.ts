@@ -1,0 +1,165 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { migrate, PROCESS_ROLES, type ProcessRole } from '@valise/authority';
+import {
+  initialiseTemplate,
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+} from '../../apps/cli/src/demo/embedded-postgres.js';
+import { Gateway } from './gateway.js';
+
+const ROLE_PASSWORD = 'valise-test-role';
+const PASSWORD_FILE = 'superuser-password';
+// Nothing is asked of the machine's disk: a crash of the machine is not what is played here.
+const SETTINGS = { fsync: 'off', full_page_writes: 'on', synchronous_commit: 'remote_apply' };
+const PATIENCE_MS = 30_000;
+
+/** A primary, a standby that has applied whatever the primary has answered, and the address in front of them. */
+export class ReplicatedPostgres {
+  private constructor(
+    private readonly directory: string,
+    private readonly primary: EmbeddedPostgres,
+    private readonly standby: EmbeddedPostgres,
+    private readonly gateway: Gateway,
+  ) {}
+
+  static async start(): Promise<ReplicatedPostgres> {
+    const directory = mkdtempSync(join(tmpdir(), `valise-pg-server-${process.pid}-`));
+    // The server's account walks through.
+    chmodSync(directory, 0o711);
+    const home = join(directory, 'primary');
+    await initialiseTemplate(home);
+    const primary = await startEmbeddedPostgres({ directory: home, durable: false, settings: SETTINGS });
+    try {
+      await migrate(primary.url);
+      for (const role of PROCESS_ROLES) {
+        await ask(primary.url, `ALTER ROLE ${role} LOGIN PASSWORD '${ROLE_PASSWORD}'`);
+      }
+      const standby = await startStandby(directory, primary);
+      await followed(primary);
+      return new ReplicatedPostgres(directory, primary, standby, await Gateway.open(primary.port));
+    } catch (error) {
+      await primary.stop();
+      throw error;
+    }
+  }
+
+  /** As one of the product's roles, at the address that stays. */
+  url(role: ProcessRole): string {
+    const url = new URL(this.adminUrl);
+    url.username = role;
+    url.password = ROLE_PASSWORD;
+    return url.href;
+  }
+
+  get adminUrl(): string {
+    const url = new URL(this.primary.url);
+    url.port = String(this.gateway.port);
+    return url.href;
+  }
+
+  /** Runs a statement as administrator, on whichever server takes it: what is asked of it may be done twice. */
+  async query<Row extends object>(statement: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        return await ask<Row>(this.adminUrl, statement, parameters);
+      } catch (error) {
+        if (Date.now() > deadline) throw error;
+        await pause(20);
+      }
+    }
+  }
+
+  /** The primary is gone from one moment to the next; the address leads to the standby, which is read-only yet. */
+  crash(): void {
+    process.kill(this.primary.pid, 'SIGQUIT');
+    this.gateway.pointTo(this.standby.port);
+  }
+
+  /** The standby is the primary. */
+  async promote(): Promise<void> {
+    await ask(this.standby.url, 'SELECT pg_promote(true, 30)');
+  }
+
+  async stop(): Promise<void> {
+    await this.gateway.close();
+    await this.standby.stop();
+    await this.primary.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** A copy of the running primary that goes on with what the primary writes. */
+async function startStandby(directory: string, primary: EmbeddedPostgres): Promise<EmbeddedPostgres> {
+  const home = join(directory, 'standby');
+  const data = join(home, 'data');
+  mkdirSync(home, { mode: 0o700 });
+  const label = await withClient(primary.url, async (client) => {
+    await client.query(`SELECT pg_backup_start('standby', true)`);
+    spawnSync('cp', ['-a', primary.dataDirectory, data]);
+    const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
+    return rows[0]?.labelfile ?? '';
+  });
+  spawnSync('cp', ['-a', join(directory, 'primary', PASSWORD_FILE), home]);
+  for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
+  const { uid, gid } = statSync(primary.dataDirectory);
+  for (const [name, content] of [
+    ['backup_label', label],
+    ['standby.signal', ''],
+  ] as const) {
+    writeFileSync(join(data, name), content, { mode: 0o600 });
+    chownSync(join(data, name), uid, gid);
+  }
+  const { hostname, port, username, password } = new URL(primary.url);
+  const source = `host=${hostname} port=${port} user=${username} password=${password} application_name=standby`;
+  return startEmbeddedPostgres({
+    directory: home,
+    durable: false,
+    settings: { ...SETTINGS, primary_conninfo: source },
+  });
+}
+
+/** From now on the primary answers no commit that the standby has not applied. */
+async function followed(primary: EmbeddedPostgres): Promise<void> {
+  await ask(primary.url, `ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+  await ask(primary.url, 'SELECT pg_reload_conf()');
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const [row] = await ask<{ sync: number }>(
+      primary.url,
+      `SELECT count(*)::int AS sync FROM pg_stat_replication WHERE sync_state = 'sync'`,
+    );
+    if (row?.sync === 1) return;
+    if (Date.now() > deadline) throw new Error('the standby does not follow');
+    await pause(20);
+  }
+}
+
+async function ask<Row extends object>(
+  url: string,
+  statement: string,
+  parameters: readonly unknown[] = [],
+): Promise<Row[]> {
+  return withClient(url, async (client) => (await client.query<Row>(statement, [...parameters])).rows);
+}
+
+async function withClient<T>(url: string, act: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({
+    connectionString: url,
+    options: '-c search_path=valise,public',
+    connectionTimeoutMillis: 3000,
+    query_timeout: PATIENCE_MS,
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await act(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
