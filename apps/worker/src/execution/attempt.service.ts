@@ -96,6 +96,7 @@ export class AttemptService {
   async #launch(attempt: Attempt): Promise<Task> {
     const { halt, names } = attempt;
     await this.#acknowledgeStarting(attempt);
+    await this.processes.clear(attempt);
     const prepared = await this.preparation.prepare(attempt);
     let artifact: LogArtifact | null = null;
     try {

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +11,7 @@ import {
 } from '@valise/contracts/documents';
 import type { Question, Reply } from '../../spec/fake-control.js';
 import { plan, reference } from '../../spec/plan.js';
-import { WorkerUnderTest } from '../../spec/worker-under-test.js';
+import { IS_ROOT, TEST_BASE_UID, WorkerUnderTest } from '../../spec/worker-under-test.js';
 
 const SECRET = reference('secret');
 const BUNDLE = reference('bundle');
@@ -133,6 +135,19 @@ describe('an attempt', () => {
     for (const completion of worker.control.asked('completion')) {
       expect(logOf(completion).split('\n').sort()).toEqual(['', 'err', 'out']);
     }
+  });
+
+  (IS_ROOT ? it : it.skip)('starts when nothing else lives in its slot any more', async () => {
+    const stray = spawn('/bin/sleep', ['60'], { stdio: 'ignore', uid: TEST_BASE_UID, gid: TEST_BASE_UID });
+    const ended = once(stray, 'exit');
+    await once(stray, 'spawn');
+    const { body } = await endOf(
+      plan(`[ ! -e /proc/${stray.pid}/exe ] && ! kill -0 ${stray.pid}`),
+      'completion',
+    );
+    expect(await ended).toEqual([null, 'SIGTERM']);
+    expect(body.result).toMatchObject({ outcome: 'succeeded' });
+    expect(worker.log.join('')).toContain('slot_cleared');
   });
 
   it('asks for no secrets when its plan has no references', async () => {

@@ -31,8 +31,9 @@ const attemptOf = (): ProcessOwner => ({
   uid: OWN_UID,
   leader: null,
 });
+const slotOf = (): ProcessOwner => ({ kind: 'uid', uid: UID, killerUid: UID - 1 });
 const owners: [string, () => ProcessOwner][] = [['its attempt id', attemptOf]];
-if (IS_ROOT) owners.push(['the uid of its slot', () => ({ kind: 'uid', uid: UID })]);
+if (IS_ROOT) owners.push(['the uid of its slot', slotOf]);
 
 describe.each(owners)('a task that is known by %s', (_, ownerOf) => {
   it('is ended with its children, those that left its session included', async () => {
@@ -105,4 +106,38 @@ describe('ending processes', () => {
     await endProcesses(known, 0, NEVER);
     await ended;
   });
+});
+
+(IS_ROOT ? describe : describe.skip)('everything under the uid of a slot', () => {
+  /** Each generation forks the next and exits; before the shell's recursion ends, it begins anew. */
+  const generations = (act: string): string =>
+    `n=0; next() { ${act}; n=$((n+1)); [ $n = 900 ] && exec sh -c "$0" "$0"; next & exit; }; echo up; next`;
+
+  it.each([
+    ['forks faster than anybody can list', generations(':')],
+    ['kills whoever of its uid would kill it', generations('kill -9 -1')],
+  ])(
+    'is ended when it %s, each time',
+    async (_, script) => {
+      for (let time = 0; time < 12; time += 1) await untilExtinct(script);
+    },
+    30_000,
+  );
+
+  async function untilExtinct(script: string): Promise<void> {
+    const child = spawn('/bin/sh', ['-c', script, script], {
+      detached: true,
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      uid: UID,
+      gid: UID,
+    });
+    // Each of its generations holds the pipe: its end is the end of the last one.
+    const extinct = once(child.stdout, 'end');
+    await once(child.stdout, 'data');
+    child.stdout.resume();
+    await endProcesses(slotOf(), 0, NEVER);
+    await extinct;
+  }
 });

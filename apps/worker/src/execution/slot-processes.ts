@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { WorkerConfig } from '../config/worker-config.js';
+import { killerUidOf, WorkerConfig } from '../config/worker-config.js';
 import type { ProcessIdentity } from '../inbox/inbox-record.js';
 import { EventLog } from '../logs/event-log.js';
 import type { Attempt } from './attempt.js';
@@ -29,6 +29,12 @@ export class SlotProcesses {
     return found;
   }
 
+  /** Nothing that came before lives in the attempt's slot, where slots have a uid each; it has no grace. */
+  async clear(attempt: Attempt): Promise<void> {
+    const found = await endProcesses(this.#ownerOf(attempt, null), 0, NEVER);
+    if (found) this.log.info('slot_cleared', attempt.names);
+  }
+
   /** Whether anything of the attempt lives. */
   has(attempt: Attempt, leader: ProcessIdentity | null): boolean {
     return findProcesses(this.#ownerOf(attempt, leader)).length > 0;
@@ -37,7 +43,7 @@ export class SlotProcesses {
   #ownerOf({ slot, offer }: Attempt, leader: ProcessIdentity | null): ProcessOwner {
     const { isolation } = this.config;
     return isolation.kind === 'uid_per_slot'
-      ? { kind: 'uid', uid: isolation.baseUid + slot }
+      ? { kind: 'uid', uid: isolation.baseUid + slot, killerUid: killerUidOf(isolation) }
       : { kind: 'attempt', uid: isolation.uid, attemptId: offer.candidate.attemptId, leader };
   }
 }
