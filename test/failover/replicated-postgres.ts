@@ -20,6 +20,8 @@ const PATIENCE_MS = 30_000;
 
 /** A primary, a standby that has applied whatever the primary has answered, and the address in front of them. */
 export class ReplicatedPostgres {
+  private restored: EmbeddedPostgres | null = null;
+
   private constructor(
     private readonly directory: string,
     private readonly primary: EmbeddedPostgres,
@@ -86,8 +88,27 @@ export class ReplicatedPostgres {
     await ask(this.standby.url, 'SELECT pg_promote(true, 30)');
   }
 
+  /** A backup of this moment is kept. */
+  async backUp(): Promise<void> {
+    await ask(this.primary.url, 'CHECKPOINT');
+    await backUp(this.primary, join(this.directory, 'backup'));
+  }
+
+  /** All servers are lost, and the address leads to what the backup was restored to. */
+  async restore(): Promise<void> {
+    process.kill(this.primary.pid, 'SIGQUIT');
+    await this.standby.stop();
+    this.restored = await startEmbeddedPostgres({
+      directory: join(this.directory, 'backup'),
+      durable: false,
+      settings: { ...SETTINGS, synchronous_standby_names: '' },
+    });
+    this.gateway.pointTo(this.restored.port);
+  }
+
   async stop(): Promise<void> {
     await this.gateway.close();
+    await this.restored?.stop();
     await this.standby.stop();
     await this.primary.stop();
     rmSync(this.directory, { recursive: true, force: true });
@@ -97,6 +118,19 @@ export class ReplicatedPostgres {
 /** A copy of the running primary that goes on with what the primary writes. */
 async function startStandby(directory: string, primary: EmbeddedPostgres): Promise<EmbeddedPostgres> {
   const home = join(directory, 'standby');
+  await backUp(primary, home);
+  writeAs(primary, join(home, 'data', 'standby.signal'), '');
+  const { hostname, port, username, password } = new URL(primary.url);
+  const source = `host=${hostname} port=${port} user=${username} password=${password} application_name=standby`;
+  return startEmbeddedPostgres({
+    directory: home,
+    durable: false,
+    settings: { ...SETTINGS, primary_conninfo: source },
+  });
+}
+
+/** A backup of the running server in a directory from which one can be started. */
+async function backUp(primary: EmbeddedPostgres, home: string): Promise<void> {
   const data = join(home, 'data');
   mkdirSync(home, { mode: 0o700 });
   const label = await withClient(primary.url, async (client) => {
@@ -105,23 +139,18 @@ async function startStandby(directory: string, primary: EmbeddedPostgres): Promi
     const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
     return rows[0]?.labelfile ?? '';
   });
-  spawnSync('cp', ['-a', join(directory, 'primary', PASSWORD_FILE), home]);
+  // The copy is whole only with what was written while it was made.
+  spawnSync('cp', ['-a', join(primary.dataDirectory, 'pg_wal'), data]);
+  spawnSync('cp', ['-a', join(primary.dataDirectory, '..', PASSWORD_FILE), home]);
   for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
-  const { uid, gid } = statSync(primary.dataDirectory);
-  for (const [name, content] of [
-    ['backup_label', label],
-    ['standby.signal', ''],
-  ] as const) {
-    writeFileSync(join(data, name), content, { mode: 0o600 });
-    chownSync(join(data, name), uid, gid);
-  }
-  const { hostname, port, username, password } = new URL(primary.url);
-  const source = `host=${hostname} port=${port} user=${username} password=${password} application_name=standby`;
-  return startEmbeddedPostgres({
-    directory: home,
-    durable: false,
-    settings: { ...SETTINGS, primary_conninfo: source },
-  });
+  writeAs(primary, join(data, 'backup_label'), label);
+}
+
+/** Written for the account that the server runs as. */
+function writeAs({ dataDirectory }: EmbeddedPostgres, file: string, content: string): void {
+  const { uid, gid } = statSync(dataDirectory);
+  writeFileSync(file, content, { mode: 0o600 });
+  chownSync(file, uid, gid);
 }
 
 /** From now on the primary answers no commit that the standby has not applied. */

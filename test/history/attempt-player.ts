@@ -35,22 +35,26 @@ export class AttemptPlayer {
       [phase === 'starting' ? 2 : 0.2, (each) => this.running(each)],
       [phase === 'running' ? 2 : 0.5, (each) => this.complete(each)],
       [phase === 'starting' ? 0.7 : 0.1, (each) => this.startFailure(each)],
-      [phase === 'starting' ? 5 : 0.5, (each) => this.atOnce(each)],
+      [phase === 'starting' ? 8 : 0.5, (each) => this.atOnce(each)],
     ]);
     return next(memory);
   }
 
-  /** Two things at the same moment, of which only one can be first. */
+  /** Two or three things at the same moment, of which only one can be first. */
   async atOnce(memory: Memory): Promise<void> {
     const { random } = this.scene;
     const other = random.weighted<() => Promise<void>>([
       [4, () => this.renew(memory)],
       [4, () => this.scene.expireLease(memory.held.fence.attemptId)],
-      [2, () => this.deliver(memory)],
       [1, () => this.complete(memory)],
       [1, () => this.startFailure(memory)],
     ]);
-    await Promise.all([this.deliver(memory), pause(random.below(20)).then(other)]);
+    const soon = (act: () => Promise<void>) => pause(random.below(20)).then(act);
+    await Promise.all([
+      this.deliver(memory),
+      random.chance(0.6) && soon(() => this.deliver(memory)),
+      random.chance(0.8) && soon(other),
+    ]);
   }
 
   private sayAnything(memory: Memory): Promise<void> {

@@ -41,7 +41,7 @@ export class WorkerPlayer {
       [live.length < 3 ? 14 : 2, () => this.claim(null)],
       [2, () => this.claim(this.lastOffer)],
       [4, () => this.speakOf(random.pick(this.own.slice(-6)))],
-      [5, () => this.speakOf(this.scene.recentMemory())],
+      [3, () => this.speakOf(this.scene.recentMemory())],
       [1, () => this.heartbeat()],
       [0.7, () => this.transition()],
       [1, () => this.register(this.session?.sessionId ?? this.nextSessionId())],

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { sha256Hex } from '@valise/contracts/documents';
+import { Random } from '../history/random.js';
+import { Stage } from '../history/stage.js';
+import {
+  codeOf,
+  completion,
+  delivery,
+  fenceOf,
+  newLeaseToken,
+  OPERATOR,
+  PROJECT,
+  publication,
+  registration,
+  renewal,
+  type Held,
+} from '../support/postgres-world.js';
+import { ReplicatedPostgres } from './replicated-postgres.js';
+
+let cluster: ReplicatedPostgres;
+let stage: Stage;
+beforeAll(async () => {
+  cluster = await ReplicatedPostgres.start();
+  stage = await Stage.open(cluster, { lowered: false, random: new Random(1) });
+}, 120_000);
+afterAll(async () => {
+  await stage.close();
+  await cluster.stop();
+}, 60_000);
+
+const SESSION = '01890000-0000-7000-8000-000000000001';
+const authorize = (held: Held) =>
+  stage.deliveries.authorize(
+    { ...held.worker, certificateSerial: '01' },
+    delivery(held),
+    sha256Hex(randomUUID()),
+  );
+
+/** The worker claims the one attempt that waits, and is starting it. */
+async function claim(workerId: string): Promise<Held> {
+  await stage.workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
+  const key = { workerId, sessionId: SESSION };
+  const { generation } = await stage.sessions.register(key, registration());
+  const leaseToken = newLeaseToken();
+  const asked = { workerGeneration: generation, offerId: randomUUID(), leaseToken };
+  const { offer } = await stage.leases.claim(key, asked);
+  if (!offer) throw new Error('an attempt waits');
+  const worker = { ...key, generation };
+  const held = { worker, offer, fence: fenceOf(worker, offer, leaseToken) };
+  await stage.attempts.starting(key, held.fence);
+  return held;
+}
+
+const expire = (): Promise<unknown[]> =>
+  cluster.query(`UPDATE leases SET expires_at_ms = clock_ms() - 1 WHERE state = 'leased'`);
+
+/** The pools have left the servers that are gone. */
+async function untilAnswered(): Promise<void> {
+  while ((await codeOf(stage.workers.get('older'))) === 'management_unavailable') await pause(20);
+  while ((await codeOf(stage.sweeper.sweep())) === 'management_unavailable') await pause(20);
+}
+
+describe('a restored backup', () => {
+  it('delivers to no claim from before it or after it, and lets the attempt be claimed again', async () => {
+    await stage.tasks.publish(OPERATOR, PROJECT, 'task', publication());
+    await stage.runs.start(OPERATOR, PROJECT, 'task', { mutationId: randomUUID() });
+    const older = await claim('older');
+    await cluster.backUp();
+    await expire();
+    await stage.sweeper.sweep();
+    const newer = await claim('newer');
+    await authorize(newer);
+
+    await expire();
+    await cluster.restore();
+    await expire();
+    await untilAnswered();
+
+    for (const held of [older, newer]) {
+      let code = await codeOf(authorize(held));
+      while (code.endsWith('_unavailable')) code = await codeOf(authorize(held));
+      expect(code).toBe('worker_secret_delivery_fenced');
+      expect(await codeOf(stage.leases.renew(held.worker, renewal(held)))).toBe(
+        'worker_lease_control_fenced',
+      );
+    }
+    expect(await codeOf(stage.attempts.complete(newer.worker, completion(newer)))).toBe(
+      'worker_completion_fenced',
+    );
+    await stage.sweeper.sweep();
+    const again = await claim('afterwards');
+    expect(again.fence).toMatchObject({ attemptId: older.fence.attemptId, leaseGeneration: 2 });
+    expect((await authorize(again)).attemptId).toBe(older.fence.attemptId);
+  }, 120_000);
+});
