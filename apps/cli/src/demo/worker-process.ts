@@ -11,7 +11,7 @@ import type { Workplace } from './workplace.js';
 const MAIN = join(__dirname, '../../../../../worker/apps/worker/src/main.js');
 
 /** User ids that neither Debian's nor systemd's ranges give to anybody. */
-const FREE_UIDS = { first: 60_578, count: 606 } as const;
+const FREE_UIDS = { first: 60_578, count: 605 } as const;
 
 /** By what the processes of the worker's one slot will be known. @throws Refusal */
 export function chooseTaskMark(projectId: string): ProcessMark {

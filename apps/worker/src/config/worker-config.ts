@@ -5,11 +5,6 @@ export type Isolation =
   | { readonly kind: 'uid_per_slot'; readonly baseUid: number }
   | { readonly kind: 'shared_uid'; readonly uid: number };
 
-/** The uid below the slots': nothing runs under it but the act of killing a slot's processes. */
-export function killerUidOf({ baseUid }: Extract<Isolation, { kind: 'uid_per_slot' }>): number {
-  return baseUid - 1;
-}
-
 /** Everything the worker was told, complete. Paths are absolute, times in milliseconds. */
 export class WorkerConfig {
   readonly controlUrl: URL;

@@ -31,7 +31,7 @@ const attemptOf = (): ProcessOwner => ({
   uid: OWN_UID,
   leader: null,
 });
-const slotOf = (): ProcessOwner => ({ kind: 'uid', uid: UID, killerUid: UID - 1 });
+const slotOf = (): ProcessOwner => ({ kind: 'uid', uid: UID });
 const owners: [string, () => ProcessOwner][] = [['its attempt id', attemptOf]];
 if (IS_ROOT) owners.push(['the uid of its slot', slotOf]);
 

@@ -44,7 +44,7 @@ async function terminate(
 /** Whether nothing of `owner` that lived at this moment has escaped, as far as that can be known. */
 async function kill(owner: ProcessOwner): Promise<boolean> {
   signal(findProcesses(owner), 'SIGKILL');
-  return owner.kind === 'uid' ? killEverything(owner) : true;
+  return owner.kind === 'uid' ? killEverything(owner.uid) : true;
 }
 
 function signal(pids: readonly number[], name: NodeJS.Signals): void {

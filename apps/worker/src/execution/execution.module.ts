@@ -3,6 +3,7 @@ import { Module } from '@nestjs/common';
 import { MaterializerModule } from '@valise/materializer';
 import { WorkerConfig } from '../config/worker-config.js';
 import { makePrivateDirectory } from '../inbox/durable-file.js';
+import { Inbox } from '../inbox/inbox.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
 import { AttemptService } from './attempt.service.js';
 import { ConclusionService } from './conclusion.service.js';
@@ -13,6 +14,7 @@ import { PreparationService } from './preparation.service.js';
 import { RecoveryService } from './recovery.service.js';
 import { Shutdown } from './shutdown.js';
 import { SlotProcesses } from './slot-processes.js';
+import { SlotUids } from './slot-uids.js';
 import { SlotService } from './slot.service.js';
 import { WorkerService } from './worker.service.js';
 
@@ -22,10 +24,24 @@ async function openLogDirectory({ stateDirectory }: WorkerConfig): Promise<strin
   return directory;
 }
 
+/** Of every slot that this start has, the ones included that only the inbox knows. */
+async function reserveSlotUids({ isolation, slots }: WorkerConfig, inbox: Inbox): Promise<SlotUids> {
+  if (isolation.kind !== 'uid_per_slot') return SlotUids.NONE;
+  const configured = Array.from({ length: slots }, (_, slot) => slot);
+  const uids = [...new Set([...configured, ...inbox.occupiedSlots])].map((slot) => isolation.baseUid + slot);
+  try {
+    return await SlotUids.reserve(uids);
+  } catch (error) {
+    await inbox.close();
+    throw error;
+  }
+}
+
 @Module({
   imports: [SessionsModule, MaterializerModule],
   providers: [
     { provide: LOG_DIRECTORY, inject: [WorkerConfig], useFactory: openLogDirectory },
+    { provide: SlotUids, inject: [WorkerConfig, Inbox], useFactory: reserveSlotUids },
     Shutdown,
     Launcher,
     SlotProcesses,

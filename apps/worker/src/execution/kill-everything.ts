@@ -1,22 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** A slot's uid, and the one uid beside the slots' that nothing ever runs under but the act of killing. */
-export interface SlotUid {
-  readonly uid: number;
-  readonly killerUid: number;
-}
+/** Nothing runs under this uid but the act of killing; no slot and no account has it. */
+export const KILLER_UID = 61_183;
 
 /**
  * Takes the slot's uid as its effective one and kills all that this uid may kill. What it must not be allowed to do is
  * checked when it cannot be undone any more: with a root's real uid or a capability it would end the whole machine.
  */
 const SCRIPT = `
-const [killerUid, uid] = process.argv.slice(1).map(Number);
+const uid = Number(process.argv[1]);
 process.seteuid(uid);
 const status = require('fs').readFileSync('/proc/self/status', 'latin1');
-const isOnlyTheSlots = /^CapEff:\\t0+$/m.test(status) && status.includes('\\nUid:\\t' + killerUid + '\\t' + uid + '\\t');
-if (!isOnlyTheSlots || killerUid < 1 || uid < 1) process.exit(1);
+const isOnlyTheSlots = /^CapEff:\\t0+$/m.test(status) && status.includes('\\nUid:\\t${KILLER_UID}\\t' + uid + '\\t');
+if (!isOnlyTheSlots || uid < 1) process.exit(1);
 process.kill(-1, 'SIGKILL');
 `;
 
@@ -27,18 +24,17 @@ let turn: Promise<unknown> = Promise.resolve();
  * (kill(2) with pid -1, under the lock that fork takes): resolves with whether that is certain. Processes that we list
  * one by one may fork faster than we read. The killer cannot be killed by the slot: its real and saved uids are others.
  */
-export function killEverything(slot: SlotUid): Promise<boolean> {
-  // Two killers share the real uid and would end each other.
-  const killed = turn.then(() => runKiller(slot));
+export function killEverything(uid: number): Promise<boolean> {
+  // Killers share their real uid: two at a time would end each other.
+  const killed = turn.then(() => runKiller(uid));
   turn = killed;
   return killed;
 }
 
-async function runKiller({ uid, killerUid }: SlotUid): Promise<boolean> {
-  const ids = [String(killerUid), String(uid)];
-  const killer = [process.execPath, '-e', SCRIPT, ...ids];
+async function runKiller(uid: number): Promise<boolean> {
+  const killer = [process.execPath, '-e', SCRIPT, String(uid)];
   try {
-    const child = spawn('setpriv', ['--ruid', String(killerUid), '--clear-groups', '--', ...killer], {
+    const child = spawn('setpriv', ['--ruid', String(KILLER_UID), '--clear-groups', '--', ...killer], {
       env: {},
       cwd: '/',
       stdio: 'ignore',

@@ -1,11 +1,10 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import type { ProcessIdentity } from '../inbox/inbox-record.js';
 import { offHeap } from '../ingress/off-heap.js';
-import type { SlotUid } from './kill-everything.js';
 
 /** By what the processes of one attempt are known: the slot's own uid, or their session and environment. */
 export type ProcessOwner =
-  | ({ readonly kind: 'uid' } & SlotUid)
+  | { readonly kind: 'uid'; readonly uid: number }
   | {
       readonly kind: 'attempt';
       readonly attemptId: string;

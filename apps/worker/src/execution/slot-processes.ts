@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { killerUidOf, WorkerConfig } from '../config/worker-config.js';
+import { WorkerConfig } from '../config/worker-config.js';
 import type { ProcessIdentity } from '../inbox/inbox-record.js';
 import { EventLog } from '../logs/event-log.js';
 import type { Attempt } from './attempt.js';
@@ -43,7 +43,7 @@ export class SlotProcesses {
   #ownerOf({ slot, offer }: Attempt, leader: ProcessIdentity | null): ProcessOwner {
     const { isolation } = this.config;
     return isolation.kind === 'uid_per_slot'
-      ? { kind: 'uid', uid: isolation.baseUid + slot, killerUid: killerUidOf(isolation) }
+      ? { kind: 'uid', uid: isolation.baseUid + slot }
       : { kind: 'attempt', uid: isolation.uid, attemptId: offer.candidate.attemptId, leader };
   }
 }

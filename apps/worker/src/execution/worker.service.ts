@@ -8,6 +8,7 @@ import { SessionService } from '../sessions/session.service.js';
 import { LOG_DIRECTORY } from './log-directory.js';
 import { Shutdown } from './shutdown.js';
 import { SlotService } from './slot.service.js';
+import { SlotUids } from './slot-uids.js';
 
 /** How long control may take to hear of what was stopped, before the next start has to tell it. */
 const LAST_WORDS_MS = 5000;
@@ -22,6 +23,7 @@ export class WorkerService {
     private readonly inbox: Inbox,
     private readonly sessions: SessionService,
     private readonly slots: SlotService,
+    private readonly uids: SlotUids,
     private readonly shutdown: Shutdown,
     private readonly log: EventLog,
     @Inject(LOG_DIRECTORY) private readonly logDirectory: string,
@@ -40,6 +42,7 @@ export class WorkerService {
     await kept;
     await this.#say('offline');
     await this.inbox.close();
+    await this.uids.release();
     this.log.info('drained');
   }
 
