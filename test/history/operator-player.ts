@@ -31,7 +31,7 @@ export class OperatorPlayer {
 
   private async step(): Promise<void> {
     const { random, runIds } = this.scene;
-    if (this.scene.hungry > 0) {
+    if (this.scene.hungry > 4 && random.chance(0.5)) {
       this.scene.hungry = 0;
       return this.startRuns(4);
     }
@@ -39,8 +39,8 @@ export class OperatorPlayer {
     await random.weighted<() => Promise<void>>([
       [runIds.length > 0 ? 2.5 : 0, () => this.changeRun('cancel_run', recent)],
       [runIds.length > 0 ? 3 : 0, () => this.changeRun('retry_run', random.pick(runIds) ?? recent)],
-      [1, () => this.restrict(this.scene.recentMemory()?.held.worker.workerId ?? '')],
-      [this.restricted.length > 0 ? 2 : 0, () => this.put(this.restricted.shift() ?? '', ALLOWED)],
+      [2, () => this.restrict(this.scene.recentMemory()?.held.worker.workerId ?? '')],
+      [this.restricted.length > 0 ? 3 : 0, () => this.put(this.restricted.shift() ?? '', ALLOWED)],
     ])();
   }
 

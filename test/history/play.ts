@@ -12,8 +12,8 @@ import { layTrail, readFinal, readTrail } from './trail.js';
 import { WorkerPlayer } from './worker-player.js';
 
 const WORKERS = 32;
-const OPERATORS = 2;
-const SWEEPERS = 2;
+const OPERATORS = 4;
+const SWEEPERS = 3;
 
 export interface PlayOptions {
   readonly operations: number;

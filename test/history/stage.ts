@@ -29,8 +29,8 @@ export interface StageOptions {
   readonly random: Random;
 }
 
-// A denial past the limit is counted, not recorded; here every one is to be seen.
-const SETTINGS: AuthoritySettings = { ...DEFAULT_SETTINGS, denialsPerMinute: 1_000_000 };
+// A denial past the limit is counted, not recorded; here every one is to be seen. Sweepers come often.
+const SETTINGS: AuthoritySettings = { ...DEFAULT_SETTINGS, denialsPerMinute: 1_000_000, sweepBatch: 10 };
 // A connection for everybody: nobody waits in line, so that calls meet in the database.
 const POOL_SIZES: Partial<Record<ProcessRole, number>> = {
   valise_ingress: 48,

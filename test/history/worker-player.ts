@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   SESSION_HEARTBEAT_SCHEMA,
   SESSION_TRANSITION_SCHEMA,
@@ -125,7 +126,7 @@ export class WorkerPlayer {
     const { offerId, leaseToken } = repeated ?? { offerId: randomUUID(), leaseToken: newLeaseToken() };
     this.lastOffer = { offerId, leaseToken };
     const worker: TestWorker = { ...this.keyOf(session), generation: session.generation };
-    await scene.recorder.call(
+    const answer = await scene.recorder.call(
       { kind: 'claim', workerId: this.workerId, requestId: offerId },
       () => scene.stage.leases.claim(worker, { workerGeneration: session.generation, offerId, leaseToken }),
       ({ offer, reason }) => {
@@ -147,6 +148,8 @@ export class WorkerPlayer {
         };
       },
     );
+    // An idle answer asks for patience, and gets some.
+    if (answer && !answer.offer) await pause(scene.random.below(50));
   }
 
   private keyOf({ sessionId }: { sessionId: string }): { workerId: string; sessionId: string } {
