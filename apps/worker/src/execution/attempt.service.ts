@@ -6,6 +6,7 @@ import type { ActivationResponse } from '@valise/contracts/wire';
 import { pause } from '../clock/pause.js';
 import { Inbox } from '../inbox/inbox.js';
 import type { Launch } from '../inbox/inbox-record.js';
+import type { InboxEvent } from '../inbox/inbox-transition.js';
 import { Control, type Session } from '../ingress/control.js';
 import { isFence } from '../ingress/refusal.js';
 import { scrubStack } from '../ingress/stack.js';
@@ -20,6 +21,7 @@ import { AttemptRefused } from './halt.js';
 import { Launcher, type Launched } from './launcher.js';
 import { LOG_DIRECTORY } from './log-directory.js';
 import { PreparationService, type Prepared } from './preparation.service.js';
+import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
 import { SlotProcesses } from './slot-processes.js';
 import { Steps } from '../logs/steps.js';
@@ -81,7 +83,7 @@ export class AttemptService {
       if (!this.#isRefusedForSure(attempt, error)) throw error;
       const reasonCode = reasonOf(error, attempt);
       this.log.failure('start_refused', error, { ...attempt.names, reasonCode });
-      await this.inbox.advance(attempt.slot, { kind: 'start_failed', reasonCode });
+      await this.#record(attempt, { kind: 'start_failed', reasonCode }, AbortSignal.abort());
       await this.conclusion.reportStartFailure(attempt, reasonCode);
       return null;
     }
@@ -117,15 +119,15 @@ export class AttemptService {
 
   async #execute(attempt: Attempt, launch: Launch, prepared: Prepared): Promise<Launched> {
     const { slot, names, lease } = attempt;
-    await this.inbox.advance(slot, { kind: 'launching', launch });
+    await this.#recordOrRefuse(attempt, { kind: 'launching', launch });
     if (!lease.isHeld) throw new AttemptRefused('lease_lost');
     const launched = this.launcher.launch({ slot, ...prepared });
     const { identity } = launched;
     this.steps.reached('spawned', { ...names, pid: identity.pid });
-    await this.inbox.advance(slot, { kind: 'started', process: identity });
     const settled = new AbortController();
-    const halted = this.#endWhenHalted(attempt, launched, settled.signal);
+    const halted = heard(this.#endWhenHalted(attempt, launched, settled.signal));
     try {
+      await this.#record(attempt, { kind: 'started', process: identity });
       await launched.executing;
     } catch (error) {
       await this.processes.end(attempt, identity);
@@ -140,15 +142,15 @@ export class AttemptService {
   }
 
   async #finish(attempt: Attempt, { launch, launched, artifact, prepared }: Task): Promise<void> {
-    const { slot, halt, names } = attempt;
+    const { halt, names } = attempt;
     const { identity, stdout, stderr } = launched;
-    const collected = Promise.all([artifact.collect(stdout), artifact.collect(stderr)]);
+    const collected = Promise.allSettled([artifact.collect(stdout), artifact.collect(stderr)]);
     const over = new AbortController();
-    const acknowledged = this.#acknowledgeRunning(attempt, launch, launched, over.signal);
-    const halted = this.#endWhenHalted(attempt, launched, over.signal);
+    const acknowledged = heard(this.#acknowledgeRunning(attempt, launch, launched, over.signal));
+    const halted = heard(this.#endWhenHalted(attempt, launched, over.signal));
     const end = await launched.ended;
     const exit = exitOf(end, halt.reasonCode, launch);
-    await this.inbox.advance(slot, { kind: 'exited', exit });
+    await this.#record(attempt, { kind: 'exited', exit });
     this.steps.reached('exited', { ...names, exitCode: end.exitCode, signal: end.signal });
     over.abort();
     await halted;
@@ -158,7 +160,7 @@ export class AttemptService {
     const rest = setTimeout(() => {
       [stdout, stderr].forEach((stream) => stream.destroy());
     }, OUTPUT_REST_MS);
-    await collected.catch(() => undefined);
+    await collected;
     clearTimeout(rest);
     await artifact.close();
     prepared.patterns.forget();
@@ -178,7 +180,7 @@ export class AttemptService {
       });
     }
     if (this.inbox.record(slot)?.state === 'accepted') {
-      await this.inbox.advance(slot, { kind: 'starting_acknowledged' });
+      await this.#recordOrRefuse(attempt, { kind: 'starting_acknowledged' });
     }
     this.steps.reached('starting_acknowledged', names);
   }
@@ -205,7 +207,7 @@ export class AttemptService {
       if (error instanceof Undecided) return;
       throw error;
     }
-    await this.inbox.advance(slot, { kind: 'running_acknowledged' });
+    await this.#record(attempt, { kind: 'running_acknowledged' }, over);
     this.steps.reached('running_acknowledged', names);
   }
 
@@ -241,6 +243,25 @@ export class AttemptService {
     if (signal.aborted && !over.aborted) await this.processes.end(attempt, identity);
   }
 
+  /** Nothing may happen that the disk does not know of. */
+  async #recordOrRefuse({ slot, names }: Attempt, event: InboxEvent): Promise<void> {
+    try {
+      await this.inbox.advance(slot, event);
+    } catch (error) {
+      if (error instanceof ValiseError) throw error;
+      this.log.failure('inbox_unwritable', error, names);
+      throw new AttemptRefused('artifact_unavailable');
+    }
+  }
+
+  /** It has happened: the disk is given the time that the lease, the worker and `until` leave. */
+  async #record({ slot, halt, names }: Attempt, event: InboxEvent, ...until: AbortSignal[]): Promise<void> {
+    const patience = [halt.urgent, this.shutdown.leaving, ...until];
+    await recordUntilWritten(this.inbox, slot, event, patience, (error) => {
+      this.log.failure('inbox_unwritable', error, names);
+    });
+  }
+
   async #allocate(launch: Launch, { patterns }: Prepared): Promise<LogArtifact> {
     try {
       return await LogArtifact.create(logPath(this.directory, launch.logArtifactId), patterns);
@@ -248,6 +269,12 @@ export class AttemptService {
       throw new AttemptRefused('artifact_unavailable');
     }
   }
+}
+
+/** Whoever awaits it later hears of its failure; it may come before that. */
+function heard<T>(later: Promise<T>): Promise<T> {
+  later.catch(() => undefined);
+  return later;
 }
 
 function launchOf({ offer }: Attempt): Launch {

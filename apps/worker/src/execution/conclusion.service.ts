@@ -5,6 +5,7 @@ import { ValiseError, type FailureCode, type ReasonCode } from '@valise/contract
 import { ARTIFACT_UPLOAD_SCHEMA, COMPLETION_SCHEMA, type CompletionRequest } from '@valise/contracts/wire';
 import { Inbox } from '../inbox/inbox.js';
 import type { Exit, Launch } from '../inbox/inbox-record.js';
+import type { InboxEvent } from '../inbox/inbox-transition.js';
 import { Control, type Session } from '../ingress/control.js';
 import type { Message } from '../ingress/message.js';
 import { isFence } from '../ingress/refusal.js';
@@ -14,6 +15,7 @@ import { SessionService } from '../sessions/session.service.js';
 import { askUntilDecided } from './ask-until-decided.js';
 import type { Attempt } from './attempt.js';
 import { LOG_DIRECTORY } from './log-directory.js';
+import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
 import { Steps } from '../logs/steps.js';
 
@@ -44,12 +46,12 @@ export class ConclusionService {
    * @throws Undecided when the worker leaves before control has decided
    */
   async reportStartFailure(attempt: Attempt, reasonCode: ReasonCode | null): Promise<void> {
-    const { slot, lease, names } = attempt;
+    const { lease, names } = attempt;
     const reason = reasonCode === null ? {} : { reasonCode };
     const answer = await this.#untilDecided(attempt, (session) =>
       this.control.startFailure(session, { ...lease.fence, ...reason }),
     );
-    await this.inbox.advance(slot, { kind: 'start_failure_acknowledged' });
+    await this.#acknowledged(attempt, { kind: 'start_failure_acknowledged' });
     this.steps.reached('start_failed', { ...names, reasonCode, status: answer?.status ?? 'fenced' });
     await this.#forget(attempt);
   }
@@ -59,14 +61,14 @@ export class ConclusionService {
    * @throws Undecided when the worker leaves before control has decided
    */
   async complete(attempt: Attempt, launch: Launch, exit: Exit, isLogCut: boolean): Promise<void> {
-    const { slot, names } = attempt;
+    const { names } = attempt;
     const path = logPath(this.directory, launch.logArtifactId);
     const log = await readLog(path, isLogCut || UNSEEN.includes(exit.reasonCode));
     await this.#storeLog(attempt, launch, log);
     const answer = await this.#untilDecided(attempt, (session) =>
       this.control.complete(session, completionOf(attempt, launch, exit, log)),
     );
-    await this.inbox.advance(slot, { kind: 'completion_acknowledged' });
+    await this.#acknowledged(attempt, { kind: 'completion_acknowledged' });
     const { outcome } = exit.result;
     this.steps.reached('completed', { ...names, outcome, status: answer?.status ?? 'fenced' });
     await this.#forget(attempt);
@@ -107,6 +109,13 @@ export class ConclusionService {
     };
     return askUntilDecided(orFenced, this.shutdown.leaving, (error) => {
       this.log.failure('report_failed', error, attempt.names);
+    });
+  }
+
+  /** Control knows; a disk that does not take it costs one more question after a crash. */
+  async #acknowledged({ slot, names }: Attempt, event: InboxEvent): Promise<void> {
+    await recordUntilWritten(this.inbox, slot, event, [AbortSignal.abort()], (error) => {
+      this.log.failure('inbox_unwritable', error, names);
     });
   }
 

@@ -35,16 +35,28 @@ export class SlotService {
     private readonly log: EventLog,
   ) {}
 
-  /** Resolves once the slot is empty and claims nothing more, or the worker leaves. */
+  /**
+   * Resolves once the slot is empty and claims nothing more, or the worker leaves. What fails in one slot ends no other:
+   * the slot is taken up again as after a crash, from its record.
+   */
   async run(slot: number): Promise<void> {
+    const backOff = new BackOff();
+    while (!(await this.#keepBusy(slot)) && (await pause(backOff.next(), this.shutdown.leaving)));
+  }
+
+  /** Whether there is nothing left to do. */
+  async #keepBusy(slot: number): Promise<boolean> {
     try {
       const record = this.inbox.record(slot);
       if (record && record.state !== 'claiming') {
         await this.#occupied(() => this.recovery.recover(this.#attempt(slot, record), record));
       }
       while (slot < this.config.slots && !this.shutdown.draining.aborted) await this.#claim(slot);
+      return true;
     } catch (error) {
-      if (!(error instanceof Undecided)) throw error;
+      if (error instanceof Undecided) return true;
+      this.log.failure('slot_failed', error, { slot });
+      return false;
     }
   }
 

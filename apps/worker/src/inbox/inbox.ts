@@ -81,14 +81,24 @@ export class Inbox {
     });
   }
 
-  /** @throws ValiseError internal_error when the event cannot happen in the slot's state; nothing is changed */
+  /**
+   * @throws ValiseError internal_error when the event cannot happen in the slot's state, and the system's error when the
+   * disk does not take it; nothing is changed
+   */
   advance(slot: number, event: InboxEvent): Promise<InboxRecord> {
     return this.#inTurn(slot, async () => {
-      const record = this.records.get(slot);
-      if (!record) throw new ValiseError('internal_error', { event: event.kind, slot });
-      const next = advance(record, event);
-      if (next !== record) await this.#save(slot, next);
+      const next = this.#successor(slot, event);
+      if (next !== this.records.get(slot)) await this.#save(slot, next);
       return next;
+    });
+  }
+
+  /** As `advance`, but in memory alone: the disk keeps what it had. */
+  remember(slot: number, event: InboxEvent): Promise<InboxRecord> {
+    return this.#inTurn(slot, () => {
+      const next = this.#successor(slot, event);
+      this.records.set(slot, next);
+      return Promise.resolve(next);
     });
   }
 
@@ -105,6 +115,12 @@ export class Inbox {
   /** Lets another process own the inbox. */
   async close(): Promise<void> {
     await this.lock.close();
+  }
+
+  #successor(slot: number, event: InboxEvent): InboxRecord {
+    const record = this.records.get(slot);
+    if (!record) throw new ValiseError('internal_error', { event: event.kind, slot });
+    return advance(record, event);
   }
 
   #inTurn<T>(slot: number, change: () => Promise<T>): Promise<T> {
