@@ -11,7 +11,10 @@ import { EventLog } from './logs/event-log.js';
 import { WorkerModule } from './worker.module.js';
 
 async function main(): Promise<void> {
-  secureOwnProcess();
+  const log = new EventLog('info');
+  secureOwnProcess((event) => {
+    log.warn(event);
+  });
   const quiet = Object.assign(new NestApplicationContextOptions(), { logger: false, abortOnError: false });
   const app = await NestFactory.createApplicationContext(WorkerModule, quiet);
   const worker = app.get(WorkerService);

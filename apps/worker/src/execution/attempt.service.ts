@@ -104,7 +104,7 @@ export class AttemptService {
     try {
       const launch = launchOf(attempt);
       artifact = await this.#allocate(launch, prepared);
-      this.steps.reached('artifact_allocated', names);
+      this.steps.reached('artifact_allocated', { ...names, unmaskable: prepared.patterns.unmaskable });
       // The fence is checked with control once more; between here and the exec stands only what must.
       await attempt.lease.confirm(halt.signal);
       halt.throwIfRequested();
@@ -144,7 +144,7 @@ export class AttemptService {
   async #finish(attempt: Attempt, { launch, launched, artifact, prepared }: Task): Promise<void> {
     const { halt, names } = attempt;
     const { identity, stdout, stderr } = launched;
-    const collected = Promise.allSettled([artifact.collect(stdout), artifact.collect(stderr)]);
+    const collected = Promise.all([artifact.collect(stdout), artifact.collect(stderr)]);
     const over = new AbortController();
     const acknowledged = heard(this.#acknowledgeRunning(attempt, launch, launched, over.signal));
     const halted = heard(this.#endWhenHalted(attempt, launched, over.signal));

@@ -21,6 +21,11 @@ export class EventLog {
     this.#logger.debug({ ...fields, event });
   }
 
+  /** Says that something is not as it should be, and that the worker goes on. */
+  warn(event: string, fields: EventFields = {}): void {
+    this.#logger.warn({ ...fields, event });
+  }
+
   /** Says why the process cannot go on. */
   fatal(event: string, error: unknown): void {
     this.#logger.fatal({ event, error: describeError(error) });

@@ -13,33 +13,40 @@ export interface CompleteLog extends StoredLog {
   readonly truncated: boolean;
 }
 
-/** The masked output of one attempt, in a file of its own: what comes first is kept, up to the artefact's limit. */
+/**
+ * The masked output of one attempt, in a file of its own: what comes first is kept, up to the artefact's limit. Each
+ * stream is masked by itself, and then what the file gets once more: a value that is split over both is whole only there.
+ */
 export class LogArtifact {
+  readonly #merged: Masker;
   #byteLength = 0;
   #truncated = false;
 
   private constructor(
     private readonly file: FileHandle,
     private readonly patterns: MaskPatterns,
-  ) {}
+  ) {
+    this.#merged = new Masker(patterns);
+  }
 
   /** @throws when the file exists or cannot be made */
   static async create(path: string, patterns: MaskPatterns): Promise<LogArtifact> {
     return new LogArtifact(await open(path, 'wx', 0o600), patterns);
   }
 
-  /** Takes the stream to its end. A slow disk slows the task down. */
+  /** Takes the stream to its end, or to where it is broken off. A slow disk slows the task down. */
   async collect(stream: Readable): Promise<void> {
     const masker = new Masker(this.patterns);
     try {
       for await (const chunk of stream) {
         const output = chunk as Buffer;
-        await this.#append(masker.push(output));
+        await this.#append(this.#merged.push(masker.push(output)));
         output.fill(0);
       }
-    } finally {
-      await this.#append(masker.end());
+    } catch {
+      this.#truncated = true;
     }
+    await this.#append(this.#merged.push(masker.end()));
   }
 
   /** Whether something of the output is not in the file. */
@@ -47,10 +54,13 @@ export class LogArtifact {
     return this.#truncated;
   }
 
-  /** The file stays as it is, also after a power cut. */
+  /** No stream brings more; the file stays as it is, also after a power cut, unless the log is truncated. */
   async close(): Promise<void> {
+    await this.#append(this.#merged.end());
     try {
       await this.file.sync();
+    } catch {
+      this.#truncated = true;
     } finally {
       await this.file.close();
     }
@@ -64,10 +74,23 @@ export class LogArtifact {
     const position = this.#byteLength;
     this.#byteLength += fitting.length;
     try {
-      await this.file.write(fitting, 0, fitting.length, position);
+      await this.#write(fitting, position);
     } catch {
       // A full disk must not stop the task; the log says that it is not whole.
       this.#truncated = true;
+    }
+  }
+
+  /** The system may take less than it is given. */
+  async #write(bytes: Buffer, position: number): Promise<void> {
+    for (let written = 0; written < bytes.length;) {
+      const { bytesWritten } = await this.file.write(
+        bytes,
+        written,
+        bytes.length - written,
+        position + written,
+      );
+      written += bytesWritten;
     }
   }
 }

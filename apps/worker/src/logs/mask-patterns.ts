@@ -133,16 +133,20 @@ function hash(key: number): number {
   return mixed ^ (mixed >>> 16);
 }
 
-/** The value, and each of its lines where it has several (LF or CRLF): a program may print one alone. */
+/** The value, and each of its lines where it has several (LF, CRLF or CR): a program may print one alone. */
 function patternsOf(value: Uint8Array): Uint8Array[] {
-  const patterns = [value];
-  if (!value.includes(LF)) return patterns;
-  for (let start = 0; start <= value.length;) {
-    const found = value.indexOf(LF, start);
-    const end = found < 0 ? value.length : found;
-    const isCrlf = end > start && value[end - 1] === CR;
-    patterns.push(value.subarray(start, isCrlf ? end - 1 : end));
+  if (!value.includes(LF) && !value.includes(CR)) return [value];
+  const lines = splitAt(LF, value).map((line) => (line.at(-1) === CR ? line.subarray(0, -1) : line));
+  return [value, ...lines, ...lines.filter((line) => line.includes(CR)).flatMap((line) => splitAt(CR, line))];
+}
+
+function splitAt(separator: number, bytes: Uint8Array): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  for (let start = 0; start <= bytes.length;) {
+    const found = bytes.indexOf(separator, start);
+    const end = found < 0 ? bytes.length : found;
+    parts.push(bytes.subarray(start, end));
     start = end + 1;
   }
-  return patterns;
+  return parts;
 }

@@ -17,6 +17,9 @@ function oracle(values: readonly Uint8Array[], text: Buffer): string {
   const lines = values.flatMap((value) => [
     Buffer.from(value).toString('latin1'),
     ...Buffer.from(value).toString('latin1').split(/\r?\n/),
+    ...Buffer.from(value)
+      .toString('latin1')
+      .split(/[\r\n]/),
   ]);
   for (const line of lines.map((each) => Buffer.from(each, 'latin1')).filter(({ length }) => length >= 6)) {
     for (let at = text.indexOf(line); at >= 0; at = text.indexOf(line, at + 1)) {
@@ -52,6 +55,11 @@ describe('masked output', () => {
     const lines = patterns('first line\r\nsecond line\nthird line');
     expect(masked(lines, 'first line\nsecond line\nx third line')).toBe('***\n***\nx ***');
     expect(masked(lines, 'first line\r\nsecond line\nthird line')).toBe('***');
+  });
+
+  it('hides each line of a value whose lines end with CR alone', () => {
+    const lines = patterns('first line\rsecond line\nab\rcdef');
+    expect(masked(lines, 'first line\nsecond line\rx ab\rcdef')).toBe('***\n***\rx ***');
   });
 
   it('covers values that overlap, nest and follow one another with one mask', () => {
