@@ -8,14 +8,19 @@ import { ask, workThrough, type Replays } from './replays.js';
 import { ReplicatedPostgres } from './replicated-postgres.js';
 
 const OPERATIONS = 1000;
+const PATIENCE_MS = 120_000;
 const { promotions, seed } = verification;
 
 const unavailable = ({ calls }: Recorder): Call[] =>
   calls.filter(({ answer }) => answer.endsWith('_unavailable') || answer === 'unknown');
 
 /** Waits for a fact; the players go on meanwhile. */
-async function until(fact: () => boolean): Promise<void> {
-  while (!fact()) await pause(5);
+async function until(what: string, fact: () => boolean): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  while (!fact()) {
+    if (performance.now() > deadline) throw new Error(`not seen in ${PATIENCE_MS} ms: ${what}`);
+    await pause(5);
+  }
 }
 
 describe.each(Array.from({ length: promotions }, (_none, promotion) => promotion))(
@@ -38,15 +43,17 @@ describe.each(Array.from({ length: promotions }, (_none, promotion) => promotion
         meanwhile: async (stage, recorder) => {
           const replays: Replays = await workThrough(stage, recorder, sessionId());
           asBefore = await ask(replays);
-          await until(() => recorder.begun > OPERATIONS / 2);
+          await until('half of the operations', () => recorder.begun > OPERATIONS / 2);
           const beforehand = unavailable(recorder).length;
           const crashedAt = performance.now();
           cluster.crash();
           // Some have met the node that only reads.
-          await until(() => unavailable(recorder).length > beforehand + 40);
+          await until('refusals of the standby', () => unavailable(recorder).length > beforehand + 40);
           await cluster.promote();
           const promotedAt = performance.now();
-          await until(() => answeredSince(recorder, promotedAt));
+          await until('a delivery decided by the promoted standby', () =>
+            answeredSince(recorder, promotedAt),
+          );
           outageMs = performance.now() - crashedAt;
           afterwards = await ask(replays);
         },

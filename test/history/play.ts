@@ -19,7 +19,7 @@ export interface PlayOptions {
   readonly operations: number;
   readonly seed: number;
   readonly lowered: boolean;
-  /** Something else that happens while they play. */
+  /** Something else that happens while they play; they go on until it is done. */
   readonly meanwhile?: (stage: Stage, recorder: Recorder) => Promise<void>;
 }
 
@@ -29,8 +29,8 @@ export interface Played extends History {
 }
 
 /**
- * 32 workers, operators, sweepers and time work against one database at once until `operations` calls have been made;
- * then time passes until nothing happens any more. The seed decides what they try, not who comes first.
+ * 32 workers, operators, sweepers and time work against one database at once until `operations` calls have been made
+ * and what happens meanwhile is done; then time passes until nothing happens any more. The seed decides what they try, not who comes first.
  */
 export async function play(database: Database, options: PlayOptions): Promise<Played> {
   const random = new Random(options.seed);
@@ -52,7 +52,10 @@ export async function play(database: Database, options: PlayOptions): Promise<Pl
     const operators = Array.from({ length: OPERATORS }, () => new OperatorPlayer(scene));
     await operators[0]?.startRuns(WORKERS);
     const sweepers = Array.from({ length: SWEEPERS }, () => time.sweep());
-    const meanwhile = options.meanwhile?.(stage, recorder);
+    scene.needed = options.meanwhile !== undefined;
+    const meanwhile = options.meanwhile?.(stage, recorder).finally(() => {
+      scene.needed = false;
+    });
     const playing = [...players, ...operators, time].map((player) => player.play());
     await Promise.all([...playing, ...sweepers, meanwhile]);
     await time.runOut();

@@ -23,6 +23,8 @@ export class Scene {
   readonly taskIds: string[] = [];
   /** How many workers found nothing to claim since a run was started last. */
   hungry = 0;
+  /** Whether something happens besides the play that needs the players to go on. */
+  needed = false;
   private time = Promise.resolve();
 
   constructor(
@@ -34,7 +36,7 @@ export class Scene {
   ) {}
 
   get over(): boolean {
-    return this.recorder.begun >= this.operations;
+    return this.recorder.begun >= this.operations && !this.needed;
   }
 
   /** Tasks with references and a timeout, with references, and without either. */
