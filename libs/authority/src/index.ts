@@ -3,16 +3,17 @@ export { AttemptService } from './attempts/attempt.service.js';
 export { type AuditRecord, type Operator } from './audit/audit.js';
 export { AuditService } from './audit/audit.service.js';
 export { AuthorityModule, type AuthorityOptions } from './authority.module.js';
-export { DatabaseFault } from './database/database-fault.js';
+export { DatabaseFault, type RetryableSqlState } from './database/database-fault.js';
+export { DatabaseProbe } from './database/database-probe.js';
 export { migrate, revertMigrations } from './database/migrate.js';
 export { PROCESS_ROLES, type ProcessRole } from './database/roles.js';
-export { TransactionRunner, type TransactionCounts } from './database/transaction-runner.js';
+export { TransactionRunner, type PoolUse, type TransactionCounts } from './database/transaction-runner.js';
 export {
   DeliveryAuthority,
   type DeliveryGrant,
   type DeliveryOutcome,
 } from './deliveries/delivery.authority.js';
-export { type DeliveryCaller } from './deliveries/delivery.js';
+export { DENIALS, type DeliveryCaller, type Denial } from './deliveries/delivery.js';
 export { DeliveryRecordService } from './deliveries/delivery-record.service.js';
 export { LeaseService } from './leases/lease.service.js';
 export { RunService } from './runs/run.service.js';

@@ -1,5 +1,8 @@
 import { QueryFailedError } from 'typeorm';
 
+/** Serialization failure and deadlock. */
+export type RetryableSqlState = '40001' | '40P01';
+
 /**
  * What may be known of a driver's error: SQLSTATE and the name of the violated constraint.
  * Query, parameters, detail and message stay behind: PostgreSQL quotes values in them.
@@ -15,9 +18,9 @@ export class DatabaseFault extends Error {
     super(`database fault sqlState=${sqlState ?? 'none'} constraint=${constraint ?? 'none'}`);
   }
 
-  /** Serialization failure or deadlock: the transaction did nothing and may be run again. */
-  get retryable(): boolean {
-    return this.sqlState === '40001' || this.sqlState === '40P01';
+  /** Why the transaction did nothing and may be run again, or null where it may not. */
+  get retryable(): RetryableSqlState | null {
+    return this.sqlState === '40001' || this.sqlState === '40P01' ? this.sqlState : null;
   }
 
   /**
@@ -34,7 +37,7 @@ export class DatabaseFault extends Error {
 
   /** Not now, but perhaps later: lost connections, timeouts, cancellations, a server without resources. */
   get transient(): boolean {
-    return this.connectionLost || this.retryable || /^(53|55P03|57014)/.test(this.sqlState ?? '');
+    return this.connectionLost || this.retryable !== null || /^(53|55P03|57014)/.test(this.sqlState ?? '');
   }
 }
 

@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { ValiseError, type FailureCode } from '@valise/contracts/failure';
+import type { Pool } from 'pg';
 import { DataSource, type QueryRunner } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
-import { databaseFault, DatabaseFault } from './database-fault.js';
+import { databaseFault, DatabaseFault, type RetryableSqlState } from './database-fault.js';
 
 export type Isolation = 'READ COMMITTED' | 'SERIALIZABLE';
 
@@ -58,6 +60,19 @@ export interface TransactionCounts {
   retried: number;
   unavailable: number;
   unknownOutcome: number;
+  /** Of the retries, how many each SQLSTATE caused. */
+  retriedBySqlState: Record<RetryableSqlState, number>;
+  /** How often a connection was asked for, and how long all of them were waited for together. */
+  connections: number;
+  connectionWaitMs: number;
+}
+
+/** A pool's connections at this moment. */
+export interface PoolUse {
+  readonly open: number;
+  readonly idle: number;
+  /** Transactions that wait for one. */
+  readonly waiting: number;
 }
 
 /** The one place where transactions begin and end. */
@@ -69,12 +84,22 @@ export class TransactionRunner {
     retried: 0,
     unavailable: 0,
     unknownOutcome: 0,
+    retriedBySqlState: { '40001': 0, '40P01': 0 },
+    connections: 0,
+    connectionWaitMs: 0,
   };
 
   constructor(
     private readonly dataSource: DataSource,
     @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
   ) {}
+
+  /** The pool's connections now. */
+  get poolUse(): PoolUse {
+    const pool = (this.dataSource.driver as PostgresDriver).master as Pool;
+    const { totalCount, idleCount, waitingCount } = pool;
+    return { open: totalCount, idle: idleCount, waiting: waitingCount };
+  }
 
   /**
    * Runs `work` in one transaction and commits it. `work` touches nothing else and may run again: serialization
@@ -97,10 +122,11 @@ export class TransactionRunner {
         }
         if (!(error instanceof Fault)) throw error;
         const backoffMs = Math.random() * Math.min(RETRY_CEILING_MS, 10 * 2 ** retries);
-        const again =
-          error.fault.retryable && retries < MAX_RETRIES && performance.now() + backoffMs < deadline;
+        const { retryable } = error.fault;
+        const again = retryable !== null && retries < MAX_RETRIES && performance.now() + backoffMs < deadline;
         if (!again) throw this.verdict(error, options);
         this.counts.retried += 1;
+        this.counts.retriedBySqlState[retryable] += 1;
         await pause(backoffMs);
       }
     }
@@ -112,6 +138,7 @@ export class TransactionRunner {
     let lost = false;
     try {
       const tx = Tx.of(queryRunner);
+      await this.connect(queryRunner);
       await step(queryRunner, `START TRANSACTION ISOLATION LEVEL ${options.isolation}`, 'working');
       const result = await work(tx);
       if (tx.failed) throw new Fault(tx.failed, 'working');
@@ -126,6 +153,19 @@ export class TransactionRunner {
       if (!ended && !lost) lost = await rollback(queryRunner);
       if (lost) await abandon(queryRunner);
       await queryRunner.release();
+    }
+  }
+
+  /** The pool has handed out a connection, and how long that took is counted. */
+  private async connect(queryRunner: QueryRunner): Promise<void> {
+    const askedAtMs = performance.now();
+    try {
+      await queryRunner.connect();
+    } catch (error) {
+      throw new Fault(databaseFault(error), 'working');
+    } finally {
+      this.counts.connections += 1;
+      this.counts.connectionWaitMs += performance.now() - askedAtMs;
     }
   }
 

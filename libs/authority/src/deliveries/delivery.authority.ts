@@ -6,7 +6,7 @@ import type { SecretDeliveryRequest } from '@valise/contracts/wire';
 import { DELIVERY, SETTLEMENT } from '../database/isolation.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
-import { decideDelivery, type DeliveryCaller, type DeliveryFacts, type Denial } from './delivery.js';
+import { decideDelivery, DENIALS, type DeliveryCaller, type DeliveryFacts, type Denial } from './delivery.js';
 import { DeliveryRepository, type DeliveryRecord } from './delivery.repository.js';
 
 /** The committed right to hand out the material of one attempt, once. */
@@ -34,6 +34,9 @@ type Decision =
 /** Decides who may have which material now, and keeps the record of it. */
 @Injectable()
 export class DeliveryAuthority {
+  /** How often deliveries were denied for which reason since the process started. */
+  readonly denials: Record<Denial, number> = zeroCounts(DENIALS);
+
   constructor(
     private readonly transactions: TransactionRunner,
     private readonly deliveries: DeliveryRepository,
@@ -62,6 +65,7 @@ export class DeliveryAuthority {
       case 'busy':
         throw new ValiseError('worker_secret_delivery_unavailable', { retryAfterMs: decision.retryAfterMs });
       case 'denied':
+        this.denials[decision.denial] += 1;
         if (decision.limitedForMs !== null) {
           throw new ValiseError('rate_limited', { retryAfterMs: decision.limitedForMs });
         }
@@ -133,6 +137,10 @@ export class DeliveryAuthority {
       limitedForMs: denials > denialsPerMinute ? Math.max(1, endsInMs) : null,
     };
   }
+}
+
+function zeroCounts<T extends string>(names: readonly T[]): Record<T, number> {
+  return Object.fromEntries(names.map((name) => [name, 0])) as Record<T, number>;
 }
 
 /** Nothing in it is the worker's text: identifiers come from the certificate and from our own rows. */

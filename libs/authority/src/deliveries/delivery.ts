@@ -34,30 +34,33 @@ export interface DeliveryFacts {
 }
 
 /** Why a delivery was denied: told to operators, never to workers. */
-export type Denial =
-  | 'worker_unknown'
-  | 'worker_revoked'
-  | 'attempt_unknown'
-  | 'run_mismatch'
-  | 'project_mismatch'
-  | 'project_not_allowed'
-  | 'task_mismatch'
-  | 'session_mismatch'
-  | 'session_expired'
-  | 'worker_generation_mismatch'
-  | 'lease_not_held'
-  | 'lease_generation_mismatch'
-  | 'offer_mismatch'
-  | 'token_mismatch'
-  | 'attempt_not_starting'
-  | 'attempt_not_newest'
-  | 'stop_requested'
-  | 'lease_expired'
-  | 'lease_version_mismatch'
-  | 'execution_digest_mismatch'
-  | 'secret_scope_mismatch'
-  | 'lease_moved'
-  | 'delivery_budget_exhausted';
+export const DENIALS = [
+  'worker_unknown',
+  'worker_revoked',
+  'attempt_unknown',
+  'run_mismatch',
+  'project_mismatch',
+  'project_not_allowed',
+  'task_mismatch',
+  'session_mismatch',
+  'session_expired',
+  'worker_generation_mismatch',
+  'lease_not_held',
+  'lease_generation_mismatch',
+  'offer_mismatch',
+  'token_mismatch',
+  'attempt_not_starting',
+  'attempt_not_newest',
+  'stop_requested',
+  'lease_expired',
+  'lease_version_mismatch',
+  'execution_digest_mismatch',
+  'secret_scope_mismatch',
+  'lease_moved',
+  'delivery_budget_exhausted',
+] as const;
+
+export type Denial = (typeof DENIALS)[number];
 
 export type DeliveryVerdict =
   | { readonly kind: 'authorise' }
