@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { transformFileSync } from '@swc/core';
 
 const ROOT = join(__dirname, '..');
@@ -9,7 +9,6 @@ const folder = mkdtempSync(join(tmpdir(), 'purity-'));
 
 /** Sources as CommonJS, so that a bare node can load them and nothing else is in the way. */
 function compile(source: string, part: string, files: readonly string[]): void {
-  mkdirSync(join(folder, part));
   const options = {
     jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
     module: { type: 'commonjs' },
@@ -18,12 +17,16 @@ function compile(source: string, part: string, files: readonly string[]): void {
   for (const file of files) {
     const { code } = transformFileSync(join(ROOT, source, file), options);
     const bare = code.replaceAll('@valise/contracts/', '../');
-    writeFileSync(join(folder, part, file.replace(/ts$/, 'js')), bare);
+    const compiled = join(folder, part, file.replace(/ts$/, 'js'));
+    mkdirSync(dirname(compiled), { recursive: true });
+    writeFileSync(compiled, bare);
   }
 }
 
 const sourcesOf = (directory: string): string[] =>
-  readdirSync(join(ROOT, directory)).filter((file) => !file.endsWith('spec.ts'));
+  readdirSync(join(ROOT, directory), { encoding: 'utf8', recursive: true }).filter(
+    (file) => file.endsWith('.ts') && !file.endsWith('spec.ts'),
+  );
 
 function node(program: string, environment: Record<string, string> = {}): unknown {
   const path = join(folder, 'program.js');

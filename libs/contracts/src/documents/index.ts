@@ -1,22 +1,26 @@
-export { readCommand, type Command, type Shell } from './command.js';
+export { readCommand, type Command, type Shell } from './tasks/command.js';
 export {
   COMMAND_SCHEMA,
   normalizeCommandSpec,
   readCommandConfig,
   type CommandConfig,
   type CommandSpecContext,
-} from './command-config.js';
+} from './tasks/command-config.js';
 export {
   SECRET_DELIVERY_LIMITS,
   type Delivered,
   type DeliveredMaterial,
   type DeliverySubject,
-} from './delivery-response.js';
-export { readDeliveryResponse, type OpenDelivery } from './delivery-response-reader.js';
-export { writeDeliveryResponse } from './delivery-response-writer.js';
-export { assertDeliveryScope, SECRET_DELIVERY_SCHEMA, type DeliveryReferences } from './delivery-scope.js';
-export { sha256Hex } from './digest.js';
-export { type DeclaredEnvironment, type EnvironmentBinding } from './environment-binding.js';
+} from './delivery/delivery-response.js';
+export { readDeliveryResponse, type OpenDelivery } from './delivery/delivery-response-reader.js';
+export { writeDeliveryResponse } from './delivery/delivery-response-writer.js';
+export {
+  assertDeliveryScope,
+  SECRET_DELIVERY_SCHEMA,
+  type DeliveryReferences,
+} from './delivery/delivery-scope.js';
+export { sha256Hex } from './text/digest.js';
+export { type DeclaredEnvironment, type EnvironmentBinding } from './environment/environment-binding.js';
 export {
   ENVIRONMENT_BUNDLE_LIMITS,
   ENVIRONMENT_BUNDLE_SCHEMA,
@@ -27,8 +31,8 @@ export {
   type EnvironmentBundle,
   type EnvironmentEntry,
   type OpenBundle,
-} from './environment-bundle.js';
-export { environmentNameBreach, RESERVED_PREFIX } from './environment-name.js';
+} from './environment/environment-bundle.js';
+export { environmentNameBreach, RESERVED_PREFIX } from './environment/environment-name.js';
 export {
   createExecutionRevision,
   EXECUTION_PLAN_SCHEMA,
@@ -37,37 +41,37 @@ export {
   readExecutionRevision,
   type ExecutionPlan,
   type ExecutionRevision,
-} from './execution-revision.js';
-export { parseJson } from './json.js';
-export { leaseTokenDigest } from './lease-token.js';
+} from './tasks/execution-revision.js';
+export { parseJson } from './json/json.js';
+export { leaseTokenDigest } from './delivery/lease-token.js';
 export {
   appliedTaskItemDigest,
   appliedTriggerItemDigest,
   type AppliedTaskItem,
   type AppliedTriggerItem,
-} from './legacy-ledger.js';
+} from './legacy/legacy-ledger.js';
 export {
   createLegacyPlan,
   LEGACY_PLAN_SCHEMA,
   type LegacyPlan,
   type LegacyPlanIntent,
-} from './legacy-plan.js';
+} from './legacy/legacy-plan.js';
 export {
   createLegacyReceipt,
   LEGACY_RECEIPT_SCHEMA,
   type LegacyApplication,
   type LegacyReceipt,
-} from './legacy-receipt.js';
+} from './legacy/legacy-receipt.js';
 export {
   digestLegacyTaskSet,
   digestLegacyTriggerSet,
   type LegacySetDigests,
   type LegacyTaskItem,
   type LegacyTriggerItem,
-} from './legacy-set.js';
-export { logArtifactId } from './log-artifact.js';
-export { refusedNameClass, REFUSED_NAMES, type RefusedNameClass } from './name-policy.js';
-export { compareFixed } from './order.js';
+} from './legacy/legacy-set.js';
+export { logArtifactId } from './tasks/log-artifact.js';
+export { refusedNameClass, REFUSED_NAMES, type RefusedNameClass } from './environment/name-policy.js';
+export { compareFixed } from './text/order.js';
 export {
   effectivePlacement,
   normalizePlacement,
@@ -75,7 +79,7 @@ export {
   type Placement,
   type Preference,
   type RequiredPlatform,
-} from './placement.js';
+} from './workers/placement.js';
 export {
   evaluatePlacement,
   matchPlacement,
@@ -83,17 +87,21 @@ export {
   type PlacementMatch,
   type PlacementMismatch,
   type PlacementWorker,
-} from './placement-match.js';
-export { type Architecture, type Labels, type SupportTier } from './platform.js';
+} from './workers/placement-match.js';
+export { type Architecture, type Labels, type SupportTier } from './workers/platform.js';
 export {
   createSecretReference,
   parseSecretReference,
   projectionFileName,
   type SecretName,
   type SecretReference,
-} from './secret-reference.js';
-export { type Spec } from './specification.js';
-export { compileExecutionRevision, compileLocalExecution, type LocalExecution } from './task-compilation.js';
+} from './environment/secret-reference.js';
+export { type Spec } from './tasks/specification.js';
+export {
+  compileExecutionRevision,
+  compileLocalExecution,
+  type LocalExecution,
+} from './tasks/task-compilation.js';
 export {
   createTaskDefinition,
   readTaskDefinition,
@@ -102,20 +110,20 @@ export {
   type PutTaskCommand,
   type TaskContent,
   type TaskDefinition,
-} from './task-definition.js';
+} from './tasks/task-definition.js';
 export {
   createTaskRevisionRef,
   parseTaskRevisionRef,
   writeTaskRevisionRef,
   type TaskRevisionRef,
-} from './task-revision-ref.js';
-export { TASK_KINDS, type TaskKind } from './task-specification.js';
-export { createTrigger, type PutTriggerCommand, type TriggerDefinition } from './trigger.js';
-export { CRON_SCHEMA, normalizeTriggerSpec, type TriggerSpecContext } from './cron-config.js';
+} from './tasks/task-revision-ref.js';
+export { TASK_KINDS, type TaskKind } from './tasks/task-specification.js';
+export { createTrigger, type PutTriggerCommand, type TriggerDefinition } from './tasks/trigger.js';
+export { CRON_SCHEMA, normalizeTriggerSpec, type TriggerSpecContext } from './tasks/cron-config.js';
 export {
   parseCapabilities,
   writeCapabilities,
   type WorkerCapabilities,
   type WorkerCapacity,
-} from './worker-capabilities.js';
-export { parseSpiffeId, type SpiffeId } from './spiffe-id.js';
+} from './workers/worker-capabilities.js';
+export { parseSpiffeId, type SpiffeId } from './workers/spiffe-id.js';
