@@ -24,7 +24,7 @@ import { CandidateRepository, type Candidate, type Plan } from './candidate.repo
 import { ClaimGate } from './claim-gate.js';
 import { ClaimRepository } from './claim.repository.js';
 import type { Claim } from './holder.js';
-import { assertMayClaim, assertRecovers, decideRenewal, isClaimable, isOwnOffer } from './lease.js';
+import { assertMayClaim, assertRecovers, decideRenewal, isClaimable, isOwnOffer, takesWork } from './lease.js';
 import { LeaseRepository } from './lease.repository.js';
 import { Matcher } from './matcher.js';
 import { Queue } from './queue.js';
@@ -89,7 +89,7 @@ export class LeaseService {
     const { claim, nowMs } = await this.claims.readClaimant(tx, key.workerId, request.offerId);
     assertMayClaim(worker?.status ?? null, session, key, request.workerGeneration, nowMs);
     if (claim) return this.recover(tx, key, request, claim);
-    if (worker?.status !== 'active' || session.status !== 'online') return this.idle('worker_unavailable');
+    if (!worker || !takesWork(worker.status, session)) return this.idle('worker_unavailable');
     const free = freeSlots(session, await this.leases.countOfSession(tx, key.workerId, key.sessionId));
     if (free === 0) return this.idle('worker_unavailable');
     return this.claimFirst(tx, key, request, new Matcher(worker, session, free, nowMs), session, worker);

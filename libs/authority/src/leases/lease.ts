@@ -62,6 +62,11 @@ export function assertMayClaim(
   if (session.expiresAtMs <= nowMs) fenced('expired');
 }
 
+/** Whether a worker that may ask is given anything new: neither an operator nor its own session lets it drain. */
+export function takesWork(workerStatus: WorkerStatus | null, session: Session): boolean {
+  return workerStatus === 'active' && session.status === 'online';
+}
+
 /** Whether the caller made the claim of the offer it repeats, with the same token. */
 export function isOwnOffer(key: WorkerSessionKey, leaseToken: string, claim: Claim): boolean {
   return claim.workerId === key.workerId && sameToken(claim.tokenDigest, leaseToken);
