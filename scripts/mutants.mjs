@@ -2,7 +2,7 @@
  * Plants each bug of test/mutants/*.json in a scratch copy of the project, one at a time, and runs the test that must
  * notice it. A mutant that survives is a rule that nobody guards.
  *
- *   npm run mutants [-- --only TEXT]
+ *   npm run mutants [-- --only TEXT]      TEXT is part of a rule, or of the name of the file it stands in
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -25,8 +25,12 @@ const COPIED = [
 function readMutants() {
   const directory = join(ROOT, 'test', 'mutants');
   const files = readdirSync(directory).filter((name) => name.endsWith('.json'));
-  return files.flatMap((name) => JSON.parse(readFileSync(join(directory, name), 'utf8')));
+  return files.flatMap((name) =>
+    JSON.parse(readFileSync(join(directory, name), 'utf8')).map((mutant) => ({ ...mutant, list: name })),
+  );
 }
+
+const secondsSince = (startedMs) => `${((performance.now() - startedMs) / 1000).toFixed(1)} s`;
 
 function runSpec(scratch, spec) {
   const report = join(scratch, 'report.json');
@@ -93,9 +97,12 @@ function judge(scratch, { file, from, to, test }) {
 }
 
 async function main() {
+  const startedMs = performance.now();
   const only = process.argv[process.argv.indexOf('--only') + 1];
   const all = readMutants();
-  const mutants = process.argv.includes('--only') ? all.filter(({ rule }) => rule.includes(only)) : all;
+  const mutants = process.argv.includes('--only')
+    ? all.filter(({ rule, list }) => rule.includes(only) || list.includes(only))
+    : all;
   await prepare(PROGRAMS);
   const scratch = mkdtempSync(join(tmpdir(), 'valise-mutants-'));
   let killed = 0;
@@ -110,16 +117,18 @@ async function main() {
         throw new Error(`${spec} is not green without a mutant`);
     }
     for (const mutant of mutants) {
+      const startedMs = performance.now();
       const survival = judge(scratch, mutant);
       if (survival === null) killed += 1;
       else survived += 1;
       console.log(
-        `${survival === null ? 'killed  ' : 'SURVIVED'} ${mutant.rule} (${relative('.', mutant.file)})${survival ? `: ${survival}` : ''}`,
+        `${survival === null ? 'killed  ' : 'SURVIVED'} ${mutant.rule} (${relative('.', mutant.file)}, ${secondsSince(startedMs)})${survival ? `: ${survival}` : ''}`,
       );
     }
   } finally {
     rmSync(scratch, { recursive: true });
   }
+  console.log(`in ${secondsSince(startedMs)}`);
   console.log(`${killed} passed, ${survived} failed`);
   process.exitCode = survived === 0 ? 0 : 1;
 }
