@@ -7,7 +7,7 @@ const database = useDatabase();
 /** Table → the privileges of ingress, operator, sweeper and retention; lower case: on some columns only. */
 const MATRIX: Readonly<Record<string, readonly [string, string, string, string]>> = {
   artifact_chunks: ['I', 'S', '-', '-'],
-  artifact_uploads: ['SID', '-', 'SD', '-'],
+  artifact_uploads: ['SIuD', '-', 'SD', '-'],
   artifact_usage: ['SIu', '-', 'Su', '-'],
   artifacts: ['SI', 'S', 's', '-'],
   attempts: ['Su', 'SIu', 'Su', '-'],

@@ -10,6 +10,7 @@ import { Grants1764460800008 } from './1764460800008-grants.js';
 import { Uploads1764460800009 } from './1764460800009-uploads.js';
 import { CustodyFailures1764460800010 } from './1764460800010-custody-failures.js';
 import { QueueByRevision1764460800011 } from './1764460800011-queue-by-revision.js';
+import { FinishedUploads1764460800012 } from './1764460800012-finished-uploads.js';
 
 /** In the order they run. */
 export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
   Uploads1764460800009,
   CustodyFailures1764460800010,
   QueueByRevision1764460800011,
+  FinishedUploads1764460800012,
 ];
