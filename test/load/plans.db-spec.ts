@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { AuditService, TransactionRunner } from '@valise/authority';
 import { SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
 import { useDatabase } from '../support/postgres.js';
@@ -10,6 +11,7 @@ import {
   plainSpec,
   renewal,
   running,
+  upload,
   useWorld,
 } from '../support/postgres-world.js';
 import { report, verification } from '../support/verification.js';
@@ -34,7 +36,10 @@ interface Planned {
 
 // An index that holds only what waits, is held or is due may be read from one end: it is as long as that.
 const SHORT_INDEXES =
-  /^(ix_attempts_queue|ix_attempts_project_queue|ix_leases_held|ix_runs_deadline|ix_worker_sessions_expiry|ix_denial_windows_unrecorded)$/;
+  /^(ix_attempts_queue|ix_attempts_project_queue|ix_leases_held|ix_runs_deadline|ix_worker_sessions_expiry|ix_denial_windows_unrecorded|ix_artifact_uploads_unfinished)$/;
+
+/** What grows with every attempt. */
+const HOT = ['runs', 'attempts', 'leases', 'lease_claims', 'artifacts', 'artifact_uploads'];
 
 const { attempts } = verification;
 const database = useDatabase();
@@ -86,6 +91,7 @@ async function everyCall(): Promise<number> {
   expect(await codeOf(w.authorize(held))).toBe('worker_secret_delivery_fenced');
   await w.deliveries.settle(await w.authorize(held, { expectedLeaseVersion: 2 }), 'sent');
   await w.attempts.running(worker, running(held));
+  await w.artifacts.store(worker, upload(held, 3), Readable.from([Buffer.from('log')]));
   await w.attempts.complete(worker, completion(held));
   await w.runs.get(PROJECT, fence.runId);
   await w.records.list(PROJECT, fence.runId);
@@ -106,7 +112,7 @@ async function everyCall(): Promise<number> {
   const [event] = await operator.get(AuditService).list(null, 1);
   await operator.get(AuditService).list(event?.cursor ?? null, 100);
   await operator.close();
-  return 32;
+  return 33;
 }
 
 const mutation = <T extends object>(more?: T) => ({ mutationId: randomUUID(), ...(more ?? ({} as T)) });
@@ -148,7 +154,7 @@ async function largeRelations(): Promise<Set<string>> {
   const grown = await database().query<{ relname: string }>(
     `SELECT relname FROM pg_class WHERE relnamespace = 'valise'::regnamespace AND reltuples >= 1000`,
   );
-  return new Set(['runs', 'attempts', 'leases', 'lease_claims', ...grown.map(({ relname }) => relname)]);
+  return new Set([...HOT, ...grown.map(({ relname }) => relname)]);
 }
 
 /** Where the statement would read a table from end to end. */

@@ -23,6 +23,22 @@ export async function populate(world: World, database: TestDatabase, attempts: n
   );
   await bulk(
     database,
+    `INSERT INTO artifact_uploads (upload_id, log_artifact_id, project_id, byte_length, started_at_ms, finished)
+     SELECT md5(i::text)::uuid, 'succeeded-l' || i, $2, 1, 0, true FROM generate_series(1, $1::int) i`,
+    attempts,
+    PROJECT,
+  );
+  await bulk(
+    database,
+    `INSERT INTO artifacts (log_artifact_id, upload_id, project_id, run_id, attempt_id, byte_length, sha256,
+                            truncated, stored_at_ms)
+     SELECT 'succeeded-l' || i, md5(i::text)::uuid, $2, 'succeeded-r' || i, 'succeeded-a' || i, 1, '', false, 0
+       FROM generate_series(1, $1::int) i`,
+    attempts,
+    PROJECT,
+  );
+  await bulk(
+    database,
     `INSERT INTO audit_events (occurred_at_ms, actor_kind, actor_id, action, subject_id, facts)
      SELECT clock_ms(), 'operator', 'o', 'start_run', 'succeeded-r' || i, '{}' FROM generate_series(1, $1::int) i`,
     attempts,
@@ -72,10 +88,10 @@ async function insertRuns(
 }
 
 /** Foreign keys are not checked row by row: the rows are right. */
-async function bulk(database: TestDatabase, statement: string, rows: number): Promise<void> {
+async function bulk(database: TestDatabase, statement: string, ...parameters: unknown[]): Promise<void> {
   await database.query(`SET session_replication_role = 'replica'`);
   try {
-    await database.query(statement, [rows]);
+    await database.query(statement, parameters);
   } finally {
     await database.query(`SET session_replication_role = 'origin'`);
   }

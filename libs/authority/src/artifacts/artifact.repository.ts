@@ -86,10 +86,13 @@ export class ArtifactRepository {
     ]);
   }
 
-  /** The upload is the artefact. @throws DatabaseFault of `fk_artifacts_uploads` when the upload was removed */
+  /**
+   * The upload is finished, and is the artefact. @throws DatabaseFault of `fk_artifacts_uploads` when it was removed
+   */
   async complete(tx: Tx, artifact: Artifact): Promise<void> {
     await tx.query(
-      `INSERT INTO artifacts (${ARTIFACT}, stored_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_ms())`,
+      `WITH finished AS (UPDATE artifact_uploads SET finished = true WHERE upload_id = $2)
+       INSERT INTO artifacts (${ARTIFACT}, stored_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_ms())`,
       [
         artifact.logArtifactId,
         artifact.uploadId,
@@ -112,14 +115,18 @@ export class ArtifactRepository {
   }
 }
 
-/** Removes what `chosen` selects of the unfinished uploads, with its chunks, and gives back the room of each once. */
+/**
+ * Removes what `chosen` selects of the unfinished uploads, with its chunks, and gives back the room of each once. An
+ * artefact is what makes an upload one to be kept; the mark on it is what finds the others by index, and a control of
+ * the version before does not set it.
+ */
 const remove = (chosen: string): string => `
   WITH unfinished AS NOT MATERIALIZED (
     SELECT * FROM artifact_uploads
-     WHERE NOT EXISTS (SELECT FROM artifacts WHERE artifacts.upload_id = artifact_uploads.upload_id)),
+     WHERE NOT finished AND NOT EXISTS (SELECT FROM artifacts WHERE artifacts.upload_id = artifact_uploads.upload_id)),
   chosen AS MATERIALIZED (${chosen}),
   removed AS (
-    DELETE FROM artifact_uploads WHERE upload_id IN (SELECT upload_id FROM chosen)
+    DELETE FROM artifact_uploads WHERE NOT finished AND upload_id IN (SELECT upload_id FROM chosen)
     RETURNING project_id, byte_length),
   freed AS (SELECT project_id, sum(byte_length) AS bytes FROM removed GROUP BY project_id),
   given_back AS (

@@ -173,6 +173,16 @@ describe('the sweeper', () => {
     expect(chunks).toEqual({ chunks: 1 });
   });
 
+  it('keeps an artefact whose upload a control of the version before has not marked as finished', async () => {
+    const held = await world().held('running');
+    await world().artifacts.store(held.worker, upload(held, 3), pieces(Buffer.from('log')));
+    await database().query('UPDATE artifact_uploads SET started_at_ms = 1, finished = false');
+    expect(await world().sweeper.sweep()).toMatchObject({ uploadsRemoved: 0, failures: [] });
+    const { projectId } = held.offer.candidate;
+    const { runId, attemptId } = held.fence;
+    expect(await world().artifacts.open(projectId, runId, attemptId)).toMatchObject({ byteLength: 3 });
+  });
+
   it('creates the months ahead that are missing', async () => {
     const months = () =>
       database().query<{ month: string }>(
