@@ -20,15 +20,15 @@ export class DerReader {
     return this.#at === this.bytes.length;
   }
 
-  /** The tag of the next element; null at the end. */
-  get tag(): number | null {
-    return this.bytes[this.#at] ?? null;
+  /** Whether the next element has this tag; false at the end. */
+  isAt(tag: number): boolean {
+    return this.bytes[this.#at] === tag;
   }
 
   /** The next element, which must have this tag. @throws RuleBroken */
   take(tag: number): DerElement {
     const start = this.#at;
-    if (this.tag !== tag || (tag & LONG_TAG) === LONG_TAG) throw malformed();
+    if (!this.isAt(tag) || (tag & LONG_TAG) === LONG_TAG) throw malformed();
     const length = this.#length(start + 1);
     const end = this.#at + length;
     if (end > this.bytes.length) throw malformed();

@@ -47,10 +47,7 @@ export function serialOf({ serialNumber }: X509Certificate): string {
  * @throws RuleBroken when a list is malformed, not one of an authority, has no nextUpdate or a critical extension (as
  * partial lists and deltas have), or when an authority has none
  */
-export function readRevocationLists(
-  bytes: Buffer,
-  authorities: readonly X509Certificate[],
-): RevocationLists {
+export function readRevocationLists(bytes: Buffer, authorities: readonly X509Certificate[]): RevocationLists {
   const documents = bytes[0] === SEQUENCE ? [bytes] : pemDocuments(bytes.toString('latin1'), 'X509 CRL');
   const lists = new Map<X509Certificate, RevocationList>();
   for (const document of documents) {
@@ -75,17 +72,20 @@ function readList(
   const algorithm = signed.take(SEQUENCE);
   const signature = signed.take(BIT_STRING).content;
   const fields = new DerReader(body.content);
-  if (fields.tag === INTEGER) fields.take(INTEGER);
+  if (fields.isAt(INTEGER)) fields.take(INTEGER);
   const innerAlgorithm = fields.take(SEQUENCE);
   const name = fields.take(SEQUENCE).whole;
   const isWhole = outside.isAtEnd && signed.isAtEnd && signature[0] === 0;
   if (!isWhole || !innerAlgorithm.whole.equals(algorithm.whole))
     throw new RuleBroken('must hold well-formed lists');
   const digest = DIGESTS.get(new DerReader(algorithm.content).take(OID).content.toString('hex'));
-  if (digest === undefined) throw new RuleBroken('must be signed with ECDSA, RSA PKCS #1 or EdDSA, and SHA-2');
+  if (digest === undefined)
+    throw new RuleBroken('must be signed with ECDSA, RSA PKCS #1 or EdDSA, and SHA-2');
   const named = authorities.filter((authority) => subjectOf(authority).equals(name));
   if (named.length === 0) throw new RuleBroken('must hold lists of the authorities only');
-  const issuers = named.filter(({ publicKey }) => verify(digest, body.whole, publicKey, signature.subarray(1)));
+  const issuers = named.filter(({ publicKey }) =>
+    verify(digest, body.whole, publicKey, signature.subarray(1)),
+  );
   if (issuers.length === 0) throw new RuleBroken('must hold lists with a signature of their authority');
   return { issuers, list: readUpdate(fields) };
 }
@@ -93,18 +93,18 @@ function readList(
 /** What follows the issuer: the times, the revoked serials, the extensions. */
 function readUpdate(fields: DerReader): RevocationList {
   const thisUpdateMs = readTime(fields);
-  if (fields.tag !== UTC_TIME && fields.tag !== GENERALIZED_TIME)
+  if (!fields.isAt(UTC_TIME) && !fields.isAt(GENERALIZED_TIME))
     throw new RuleBroken('must hold lists that say when the next one is due');
   const nextUpdateMs = readTime(fields);
   const revoked = new Set<string>();
-  if (fields.tag === SEQUENCE) {
+  if (fields.isAt(SEQUENCE)) {
     const entries = fields.enter(SEQUENCE);
     while (!entries.isAtEnd) {
       const serial = entries.enter(SEQUENCE).take(INTEGER).content;
       revoked.add(serial.toString('hex').replace(/^0+(?=.)/, ''));
     }
   }
-  if (fields.tag === EXPLICIT_0) assertNothingCritical(fields.enter(EXPLICIT_0).enter(SEQUENCE));
+  if (fields.isAt(EXPLICIT_0)) assertNothingCritical(fields.enter(EXPLICIT_0).enter(SEQUENCE));
   if (!fields.isAtEnd) throw new RuleBroken('must hold well-formed lists');
   return { thisUpdateMs, nextUpdateMs, revoked };
 }
@@ -114,20 +114,18 @@ function assertNothingCritical(extensions: DerReader): void {
   while (!extensions.isAtEnd) {
     const extension = extensions.enter(SEQUENCE);
     extension.take(OID);
-    if (extension.tag === BOOLEAN && extension.take(BOOLEAN).content[0] === TRUE)
+    if (extension.isAt(BOOLEAN) && extension.take(BOOLEAN).content[0] === TRUE)
       throw new RuleBroken('must hold complete lists, without critical extensions');
   }
 }
 
 /** RFC 5280 §5.1.2.4: UTCTime until 2049, GeneralizedTime from then on; both in Zulu, to the second. */
 function readTime(fields: DerReader): number {
-  const isShort = fields.tag === UTC_TIME;
+  const isShort = fields.isAt(UTC_TIME);
   const text = fields.take(isShort ? UTC_TIME : GENERALIZED_TIME).content.toString('latin1');
   const [, year = '', rest = ''] = (isShort ? /^(\d{2})(\d{10})Z$/ : /^(\d{4})(\d{10})Z$/).exec(text) ?? [];
   const century = isShort ? (Number(year) < 50 ? '20' : '19') : '';
-  const time = Date.parse(
-    `${century}${year}-${rest.replace(/^(..)(..)(..)(..)(..)$/, '$1-$2T$3:$4:$5')}Z`,
-  );
+  const time = Date.parse(`${century}${year}-${rest.replace(/^(..)(..)(..)(..)(..)$/, '$1-$2T$3:$4:$5')}Z`);
   if (Number.isNaN(time)) throw new RuleBroken('must hold well-formed lists');
   return time;
 }
@@ -135,7 +133,7 @@ function readTime(fields: DerReader): number {
 /** The subject of a certificate as it is encoded (RFC 5280 §4.1). */
 function subjectOf({ raw }: X509Certificate): Buffer {
   const fields = new DerReader(raw).enter(SEQUENCE).enter(SEQUENCE);
-  if (fields.tag === EXPLICIT_0) fields.take(EXPLICIT_0);
+  if (fields.isAt(EXPLICIT_0)) fields.take(EXPLICIT_0);
   fields.take(INTEGER); // serial number
   fields.take(SEQUENCE); // signature algorithm
   fields.take(SEQUENCE); // issuer
