@@ -162,7 +162,9 @@ async function copyAttempts(
         CROSS JOIN generate_series(0, $2::int - 1) AS copy
         CROSS JOIN LATERAL (SELECT (place - 1) * $2::int + copy AS i) AS numbered
         CROSS JOIN (SELECT to_jsonb(t) AS row FROM ${table} t WHERE ${
-          table === 'runs' ? `run_id = (SELECT run_id FROM attempts WHERE attempt_id = $3)` : 'attempt_id = $3'
+          table === 'runs'
+            ? `run_id = (SELECT run_id FROM attempts WHERE attempt_id = $3)`
+            : 'attempt_id = $3'
         }) AS original
         CROSS JOIN LATERAL jsonb_populate_record(NULL::${table}, original.row || jsonb_build_object(${changes})) AS made`,
       [holders, perWorker, attemptId],
@@ -174,7 +176,10 @@ async function copyAttempts(
   try {
     await copy('runs', `'run_id', '${name}-r' || i`);
     await copy('attempts', `'attempt_id', '${name}-a' || i, 'run_id', '${name}-r' || i`);
-    await copy('leases', `'attempt_id', '${name}-a' || i, 'expires_at_ms', clock_ms() + ${DAY_MS}, ${holder}`);
+    await copy(
+      'leases',
+      `'attempt_id', '${name}-a' || i, 'expires_at_ms', clock_ms() + ${DAY_MS}, ${holder}`,
+    );
     await copy('lease_claims', `'attempt_id', '${name}-a' || i, ${holder}`);
   } finally {
     await database.query(`SET session_replication_role = 'origin'`);

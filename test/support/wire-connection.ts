@@ -46,7 +46,7 @@ export class WireConnection {
   }
 
   static async open(caller: WireCaller): Promise<WireConnection> {
-    const socket = connect({ ...caller, host: '127.0.0.1', minVersion: 'TLSv1.3', noDelay: true });
+    const socket = connect({ ...caller, host: '127.0.0.1', minVersion: 'TLSv1.3' }).setNoDelay(true);
     const connection = new WireConnection(socket);
     await once(socket, 'secureConnect');
     return connection;
