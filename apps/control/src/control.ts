@@ -1,57 +1,182 @@
-import type { NestExpressApplication } from '@nestjs/platform-express';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import type { Logger } from 'pino';
-import type { ControlConfig } from './config/control-config.js';
-import { createListener, listen } from './http/listener.js';
+import { DeliveryAuthority, TransactionRunner } from '@valise/authority';
+import type { ControlConfig, IngressConfig, ManagementConfig } from './config/control-config.js';
+import { Readiness } from './health/readiness.js';
+import { type Admissions, admissionsFor } from './http/admissions.js';
+import { Drain } from './http/drain.js';
+import { createListener, listen, type Listener } from './http/listener.js';
 import { ListenerCodes } from './http/listener-codes.js';
+import { nestLog } from './http/log.js';
 import { IngressModule } from './ingress.module.js';
-import { ManagementModule } from './management.module.js';
+import { MANAGEMENT_CONNECTIONS, ManagementModule } from './management.module.js';
+import { Metrics } from './metrics/metrics.js';
+import {
+  measureAdmissions,
+  measureConnections,
+  measureDenials,
+  measureTransactions,
+} from './metrics/sources.js';
 import { createOpenApiDocument } from './openapi/document.js';
 import { PublishedDocument } from './openapi/published-document.js';
 import { PlainModule } from './plain.module.js';
+import type { Program } from './program.module.js';
+import { SweeperModule } from './sweeper/sweeper.module.js';
 import { mutualTlsOptions } from './tls/server-options.js';
 
-/** How long requests in flight may take once control stops. */
-const DRAIN_MS = 10_000;
+/** An orchestrator, a Prometheus and a person or two. */
+const PLAIN_CONNECTIONS = 64;
 
-/** A control that listens: its ports, and the way to end it. */
+/** A control that listens: its ports, null for what this process does not do, and the way to end it. */
 export interface Control {
-  readonly ports: { readonly ingress: number; readonly management: number; readonly plain: number };
-  /** Stops listening, lets requests in flight end, stops the sweeper and closes the pools. */
+  readonly ports: {
+    readonly ingress: number | null;
+    readonly management: number | null;
+    readonly plain: number;
+  };
+  /**
+   * Says that it is not ready, and a while later stops listening and lets requests in flight end; then the sweeper, the
+   * pools and the plain address end. What is still open at the deadline is cut.
+   */
   close(): Promise<void>;
 }
 
-/** Starts both listeners and the plain address; when one of them cannot start, none is left running. */
+/** Starts what the configuration asks for; when a part of it cannot start, none is left running. */
 export async function startControl(config: ControlConfig, log: Logger): Promise<Control> {
-  const applications: NestExpressApplication[] = [];
-  const close = async (): Promise<void> => {
-    const cut = setTimeout(() => {
-      for (const application of applications) application.getHttpServer().closeAllConnections();
-    }, DRAIN_MS);
-    await Promise.all(applications.map((application) => application.close()));
-    clearTimeout(cut);
-  };
+  const control = new RunningControl(config, log);
   try {
-    const tls = mutualTlsOptions(config.tls);
-    const ingress = await createListener(IngressModule.forRoot(config, log), ListenerCodes.INGRESS, log, tls);
-    applications.push(ingress);
-    const management = await createListener(
-      ManagementModule.forRoot(config, log),
-      ListenerCodes.MANAGEMENT,
-      log,
-      tls,
-    );
-    applications.push(management);
-    const plain = await createListener(PlainModule.forRoot(config, log), ListenerCodes.MANAGEMENT, log, null);
-    applications.push(plain);
-    management.get(PublishedDocument).document = createOpenApiDocument([ingress, management]);
-    const ports = {
-      ingress: await listen(ingress, config.ingress),
-      management: await listen(management, config.management),
+    return { ports: await control.start(), close: () => control.close() };
+  } catch (error) {
+    await control.close();
+    throw error;
+  }
+}
+
+class RunningControl {
+  private readonly metrics = new Metrics();
+  private readonly drain = new Drain();
+  private readonly program: Program;
+  private readonly listeners: Listener[] = [];
+  private sweeper: INestApplicationContext | null = null;
+  private readiness: Readiness | null = null;
+  private plain: Listener | null = null;
+
+  constructor(
+    private readonly config: ControlConfig,
+    private readonly log: Logger,
+  ) {
+    this.program = { config, log, metrics: this.metrics };
+    this.metrics.read('valise_ready', (report) => {
+      report({}, this.drain.hasBegun ? 0 : 1);
+    });
+  }
+
+  async start(): Promise<Control['ports']> {
+    const { config } = this;
+    const ingress = config.ingress && (await this.createIngress(config.ingress));
+    const management = config.management && (await this.createManagement(config.management));
+    if (config.management) await this.startSweeper(config.management);
+    const published = management?.application.get(PublishedDocument);
+    if (published)
+      published.document = createOpenApiDocument(this.listeners.map(({ application }) => application));
+    const plain = await this.createPlain();
+    return {
+      ingress: ingress && (await listen(ingress, config.ingress.listen)),
+      management: management && (await listen(management, config.management.listen)),
       plain: await listen(plain, config.plain),
     };
-    return { ports, close };
-  } catch (error) {
-    await close();
-    throw error;
+  }
+
+  async close(): Promise<void> {
+    this.drain.begin();
+    if (this.plain) await pause(this.config.drainDelayMs);
+    const cut = setTimeout(() => {
+      for (const { connections } of this.listeners) connections.cut();
+    }, this.config.drainMs);
+    await Promise.all(this.listeners.map(({ application }) => application.close()));
+    clearTimeout(cut);
+    await this.sweeper?.close();
+    // The last to go: until now it says that this process is on its way out.
+    this.plain?.connections.cut();
+    await this.plain?.application.close();
+    await this.readiness?.close();
+  }
+
+  private async createIngress(config: IngressConfig): Promise<Listener> {
+    const listener = await this.createMutual('ingress', IngressModule.forRoot(this.program, config), {
+      codes: ListenerCodes.INGRESS,
+      admissions: admissionsFor(config.databaseConnections, 'worker_ingress_unavailable'),
+    });
+    const { application } = listener;
+    measureTransactions(this.metrics, 'ingress', application.get(TransactionRunner));
+    measureDenials(this.metrics, application.get(DeliveryAuthority));
+    return listener;
+  }
+
+  private async createManagement(config: ManagementConfig): Promise<Listener> {
+    const listener = await this.createMutual('management', ManagementModule.forRoot(this.program, config), {
+      codes: ListenerCodes.MANAGEMENT,
+      admissions: admissionsFor(MANAGEMENT_CONNECTIONS, 'management_unavailable'),
+    });
+    measureTransactions(this.metrics, 'operator', listener.application.get(TransactionRunner));
+    return listener;
+  }
+
+  private async createMutual(
+    name: 'ingress' | 'management',
+    module: DynamicModule,
+    { codes, admissions }: { readonly codes: ListenerCodes; readonly admissions: Admissions },
+  ): Promise<Listener> {
+    const { config, log, metrics, drain } = this;
+    const listener = await createListener(module, {
+      listener: name,
+      log,
+      metrics,
+      drain,
+      codes,
+      maxConnections: config.maxConnections,
+      mutualTls: { server: mutualTlsOptions(config.tls), admissions },
+    });
+    this.listeners.push(listener);
+    measureConnections(metrics, name, listener.connections);
+    measureAdmissions(metrics, name, admissions);
+    return listener;
+  }
+
+  private async startSweeper(config: ManagementConfig): Promise<void> {
+    const options = { logger: nestLog(this.log), abortOnError: false };
+    const module = SweeperModule.forRoot(this.program, config);
+    this.sweeper = await NestFactory.createApplicationContext(module, options);
+    measureTransactions(this.metrics, 'sweeper', this.sweeper.get(TransactionRunner));
+  }
+
+  private async createPlain(): Promise<Listener> {
+    const { config, log, metrics, drain } = this;
+    const { ingress, management } = config;
+    this.readiness = await Readiness.open(
+      [
+        ...(ingress ? [{ role: 'valise_ingress', url: ingress.databaseUrl } as const] : []),
+        ...(management
+          ? ([
+              { role: 'valise_operator', url: management.databaseUrl },
+              { role: 'valise_sweeper', url: management.sweeperDatabaseUrl },
+            ] as const)
+          : []),
+      ],
+      drain,
+    );
+    this.plain = await createListener(PlainModule.forRoot(this.program, this.readiness), {
+      listener: 'plain',
+      log,
+      metrics,
+      drain,
+      codes: ListenerCodes.MANAGEMENT,
+      maxConnections: PLAIN_CONNECTIONS,
+      mutualTls: null,
+    });
+    measureConnections(metrics, 'plain', this.plain.connections);
+    return this.plain;
   }
 }

@@ -1,32 +1,32 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { AuthorityModule } from '@valise/authority';
-import type { Logger } from 'pino';
 import { RunLogController } from './artifacts/run-log.controller.js';
-import type { ControlConfig } from './config/control-config.js';
+import type { ManagementConfig } from './config/control-config.js';
 import { DeliveryRecordController } from './deliveries/delivery-record.controller.js';
 import { OperatorCertificateGuard } from './http/operator-certificate.guard.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { PublishedDocument } from './openapi/published-document.js';
-import { ProgramModule } from './program.module.js';
+import { type Program, ProgramModule } from './program.module.js';
 import { RunController } from './runs/run.controller.js';
 import { TaskController } from './tasks/task.controller.js';
 import { WorkerController } from './workers/worker.controller.js';
 
-const POOL_SIZE = 5;
+/** Connections to PostgreSQL: few people ask, seldom. */
+export const MANAGEMENT_CONNECTIONS = 5;
 
 /** The operator-facing listener, with the database role valise_operator. */
 @Module({})
 export class ManagementModule {
-  static forRoot(config: ControlConfig, log: Logger): DynamicModule {
+  static forRoot(program: Program, config: ManagementConfig): DynamicModule {
     return {
       module: ManagementModule,
       imports: [
-        ProgramModule.forRoot(config, log),
+        ProgramModule.forRoot(program),
         AuthorityModule.forRoot({
-          url: config.operatorDatabaseUrl,
+          url: config.databaseUrl,
           applicationName: 'valise-operator',
-          poolSize: POOL_SIZE,
+          poolSize: MANAGEMENT_CONNECTIONS,
           settings: { allowedNames: config.allowedNames },
         }),
       ],

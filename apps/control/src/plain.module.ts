@@ -1,30 +1,18 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AuthorityModule } from '@valise/authority';
-import type { Logger } from 'pino';
-import type { ControlConfig } from './config/control-config.js';
 import { HealthController } from './health/health.controller.js';
-import { ProgramModule } from './program.module.js';
-import { SweepTimer } from './sweeper/sweep-timer.js';
+import { Readiness } from './health/readiness.js';
+import { MetricsController } from './metrics/metrics.controller.js';
+import { type Program, ProgramModule } from './program.module.js';
 
-/** One connection for the sweeper, one so that health never waits for it. */
-const POOL_SIZE = 2;
-
-/** The plain address and the clock's work, with the database role valise_sweeper. */
+/** The plain address: what the program says of itself, to an orchestrator and to Prometheus. */
 @Module({})
 export class PlainModule {
-  static forRoot(config: ControlConfig, log: Logger): DynamicModule {
+  static forRoot(program: Program, readiness: Readiness): DynamicModule {
     return {
       module: PlainModule,
-      imports: [
-        ProgramModule.forRoot(config, log),
-        AuthorityModule.forRoot({
-          url: config.sweeperDatabaseUrl,
-          applicationName: 'valise-sweeper',
-          poolSize: POOL_SIZE,
-        }),
-      ],
-      controllers: [HealthController],
-      providers: [SweepTimer],
+      imports: [ProgramModule.forRoot(program)],
+      controllers: [HealthController, MetricsController],
+      providers: [{ provide: Readiness, useValue: readiness }],
     };
   }
 }

@@ -2,15 +2,24 @@ import { type DynamicModule, Global, Module } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { ControlConfig } from './config/control-config.js';
 import { LOG } from './http/log.js';
+import { Metrics } from './metrics/metrics.js';
 
-/** What every application of the program shares: its configuration and its log. */
+/** What all applications of the program have in common. */
+export interface Program {
+  readonly config: ControlConfig;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Provides the program's configuration, its log and its metrics. */
 @Global()
 @Module({})
 export class ProgramModule {
-  static forRoot(config: ControlConfig, log: Logger): DynamicModule {
+  static forRoot({ config, log, metrics }: Program): DynamicModule {
     const providers = [
       { provide: ControlConfig, useValue: config },
       { provide: LOG, useValue: log },
+      { provide: Metrics, useValue: metrics },
     ];
     return { module: ProgramModule, providers, exports: providers };
   }

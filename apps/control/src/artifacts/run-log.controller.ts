@@ -5,6 +5,7 @@ import type { Response } from 'express';
 import { ArtifactService, RunService } from '@valise/authority';
 import { ValiseError } from '@valise/contracts/failure';
 import { RunPath } from '@valise/contracts/wire';
+import { OfKind } from '../http/admission.interceptor.js';
 import { Refuses } from '../http/answers.js';
 import { Callers } from '../http/callers.js';
 
@@ -18,6 +19,7 @@ export class RunLogController {
   /** The masked log of the run's newest attempt; complete once the attempt has ended. */
   @Get()
   @Callers('viewer')
+  @OfKind('transfer')
   @ApiOkResponse({ description: 'The log.', content: { 'text/plain': { schema: { type: 'string' } } } })
   @Refuses('not_found')
   async read(@Param() { projectId, runId }: RunPath, @Res() response: Response): Promise<void> {

@@ -48,8 +48,8 @@ function refusal(): unknown {
 describe('the configuration of control', () => {
   it('is complete once it is read', () => {
     const config = read();
-    expect(config.ingressDatabaseUrl).toBe('postgres://ingress');
-    expect(config.management).toEqual({ host: '::1', port: 8444 });
+    expect(config.ingress?.databaseUrl).toBe('postgres://ingress');
+    expect(config.management?.listen).toEqual({ host: '::1', port: 8444 });
     expect(config.plain).toEqual({ host: '127.0.0.1', port: 8080 });
     expect(config.logLevel).toBe('info');
   });

@@ -11,7 +11,7 @@ import {
   type ListenAddress,
   type LogLevel,
 } from '@valise/contracts/settings';
-import { parseOperators, type Operators } from './operators.js';
+import { Operators, parseOperators } from './operators.js';
 
 /** The files of a listener's identity, and of the authority that issues its callers' certificates. */
 export interface TlsFiles {
@@ -20,21 +20,41 @@ export interface TlsFiles {
   readonly clientCaFile: string;
 }
 
+/** What the worker-facing listener needs. */
+export interface IngressConfig {
+  readonly listen: ListenAddress;
+  readonly databaseUrl: string;
+  /** Connections to PostgreSQL at most. */
+  readonly databaseConnections: number;
+  readonly secretsDirectory: string;
+}
+
+/** What the operator-facing listener needs, and the sweeper that runs beside it. */
+export interface ManagementConfig {
+  readonly listen: ListenAddress;
+  readonly databaseUrl: string;
+  readonly sweeperDatabaseUrl: string;
+  readonly sweepIntervalMs: number;
+  /** Names that a task's bindings may have although the name policy refuses them; workers have a list of their own. */
+  readonly allowedNames: ReadonlySet<string>;
+}
+
 /** Everything control knows of its surroundings; complete, nothing optional. */
 export class ControlConfig {
   readonly trustDomain: string;
-  readonly ingressDatabaseUrl: string;
-  readonly operatorDatabaseUrl: string;
-  readonly sweeperDatabaseUrl: string;
-  readonly ingress: ListenAddress;
-  readonly management: ListenAddress;
+  /** Null in a process that does not listen for workers; one of the two is there. */
+  readonly ingress: IngressConfig | null;
+  /** Null in a process that does not listen for operators. */
+  readonly management: ManagementConfig | null;
   readonly plain: ListenAddress;
   readonly tls: TlsFiles;
-  readonly secretsDirectory: string;
+  /** Nobody, where nothing listens for operators. */
   readonly operators: Operators;
-  /** Names that a task's bindings may have although the name policy refuses them; workers have a list of their own. */
-  readonly allowedNames: ReadonlySet<string>;
-  readonly sweepIntervalMs: number;
+  /** Connections per listener. */
+  readonly maxConnections: number;
+  /** How long the listeners stay open once the program is not ready any more, and how long requests may take then. */
+  readonly drainDelayMs: number;
+  readonly drainMs: number;
   readonly logLevel: LogLevel;
 
   /** @throws ValiseError configuration_invalid: the first variable that is missing, malformed or unknown. */
@@ -44,24 +64,44 @@ export class ControlConfig {
 
   constructor(settings: Settings) {
     this.trustDomain = settings.take('VALISE_TRUST_DOMAIN', trustDomain);
-    this.ingressDatabaseUrl = settings.take('VALISE_INGRESS_DATABASE_URL_FILE', fileContent);
-    this.operatorDatabaseUrl = settings.take('VALISE_OPERATOR_DATABASE_URL_FILE', fileContent);
-    this.sweeperDatabaseUrl = settings.take('VALISE_SWEEPER_DATABASE_URL_FILE', fileContent);
-    this.ingress = settings.take('VALISE_INGRESS_LISTEN', listenAddress);
-    this.management = settings.take('VALISE_MANAGEMENT_LISTEN', listenAddress);
+    const listeners = settings.take('VALISE_LISTENERS', oneOf('both', 'ingress', 'management'), 'both');
+    // What a process does not do it is not told how to do: its settings are unknown to it then.
+    this.ingress = listeners === 'management' ? null : takeIngress(settings);
+    this.management = listeners === 'ingress' ? null : takeManagement(settings);
+    this.operators = this.management
+      ? settings.take('VALISE_OPERATORS_FILE', (text) => parseOperators(fileContent(text)))
+      : new Operators(new Map());
     this.plain = settings.take('VALISE_PLAIN_LISTEN', listenAddress, { host: '127.0.0.1', port: 8080 });
     this.tls = {
       certificateFile: settings.take('VALISE_TLS_CERTIFICATE_FILE', absolutePath),
       keyFile: settings.take('VALISE_TLS_KEY_FILE', absolutePath),
       clientCaFile: settings.take('VALISE_TLS_CLIENT_CA_FILE', absolutePath),
     };
-    this.secretsDirectory = settings.take('VALISE_SECRETS_DIRECTORY', absolutePath);
-    this.operators = settings.take('VALISE_OPERATORS_FILE', (text) => parseOperators(fileContent(text)));
-    this.allowedNames = settings.take('VALISE_ALLOWED_NAMES', variableNames, new Set());
-    this.sweepIntervalMs = settings.take('VALISE_SWEEP_INTERVAL_MS', integer(100, 60_000), 1000);
+    this.maxConnections = settings.take('VALISE_MAX_CONNECTIONS', integer(16, 100_000), 2000);
+    this.drainDelayMs = settings.take('VALISE_DRAIN_DELAY_MS', integer(0, 60_000), 0);
+    this.drainMs = settings.take('VALISE_DRAIN_MS', integer(100, 300_000), 10_000);
     this.logLevel = settings.take('VALISE_LOG_LEVEL', oneOf(...LOG_LEVELS), 'info');
     settings.assertAllTaken();
   }
+}
+
+function takeIngress(settings: Settings): IngressConfig {
+  return {
+    listen: settings.take('VALISE_INGRESS_LISTEN', listenAddress),
+    databaseUrl: settings.take('VALISE_INGRESS_DATABASE_URL_FILE', fileContent),
+    databaseConnections: settings.take('VALISE_INGRESS_DATABASE_CONNECTIONS', integer(1, 200), 10),
+    secretsDirectory: settings.take('VALISE_SECRETS_DIRECTORY', absolutePath),
+  };
+}
+
+function takeManagement(settings: Settings): ManagementConfig {
+  return {
+    listen: settings.take('VALISE_MANAGEMENT_LISTEN', listenAddress),
+    databaseUrl: settings.take('VALISE_OPERATOR_DATABASE_URL_FILE', fileContent),
+    sweeperDatabaseUrl: settings.take('VALISE_SWEEPER_DATABASE_URL_FILE', fileContent),
+    sweepIntervalMs: settings.take('VALISE_SWEEP_INTERVAL_MS', integer(100, 60_000), 1000),
+    allowedNames: settings.take('VALISE_ALLOWED_NAMES', variableNames, new Set()),
+  };
 }
 
 /** The administrator's database URL, which only `migrate` ever sees. */

@@ -18,16 +18,19 @@ export interface SecretMaterial {
 }
 
 /** Why material cannot be handed out. For the operator's log and metrics; a worker learns one code for all of them. */
-export type CustodyFault =
-  | 'missing'
-  | 'unreadable'
-  | 'not_a_file'
-  | 'outside_root'
-  | 'over_permissive'
-  | 'too_large'
-  | 'torn'
-  | 'deadline'
-  | 'root_unavailable';
+export const CUSTODY_FAULTS = [
+  'missing',
+  'unreadable',
+  'not_a_file',
+  'outside_root',
+  'over_permissive',
+  'too_large',
+  'torn',
+  'deadline',
+  'root_unavailable',
+] as const;
+
+export type CustodyFault = (typeof CUSTODY_FAULTS)[number];
 
 export class CustodyError extends Error {
   override readonly name = 'CustodyError';

@@ -1,8 +1,10 @@
 import { Body, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { SecretDeliveryRequest, SecretDeliveryResponse } from '@valise/contracts/wire';
+import type { Place } from '../http/admission.js';
+import { OfKind } from '../http/admission.interceptor.js';
 import { Answers } from '../http/answers.js';
-import { BodyDigest, Caller, type WorkerCaller } from '../http/callers.js';
+import { BodyDigest, Caller, RequestPlace, type WorkerCaller } from '../http/callers.js';
 import { WorkerRoutes } from '../http/worker-routes.js';
 import { DeliveryService } from './delivery.service.js';
 
@@ -12,6 +14,7 @@ export class DeliveryController {
 
   /** Hands the worker the secret material of the attempt whose live lease it holds. */
   @Post('secrets')
+  @OfKind('delivery')
   @Answers(
     SecretDeliveryResponse,
     'worker_secret_delivery_fenced',
@@ -25,7 +28,8 @@ export class DeliveryController {
     @Body() request: SecretDeliveryRequest,
     @BodyDigest() bodyDigest: string,
     @Res() response: Response,
+    @RequestPlace() place: Place,
   ): Promise<void> {
-    return this.deliveries.deliver(caller, request, bodyDigest, response);
+    return this.deliveries.deliver(caller, request, bodyDigest, response, place);
   }
 }

@@ -1,11 +1,11 @@
 import { Controller, Get } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { ValiseError } from '@valise/contracts/failure';
+import { Readiness } from './readiness.js';
 
 /** For the orchestrator, on the plain address; says nothing but yes or no. */
 @Controller()
 export class HealthController {
-  constructor(private readonly database: DataSource) {}
+  constructor(private readonly readiness: Readiness) {}
 
   /** The process runs and its event loop turns. */
   @Get('livez')
@@ -13,14 +13,10 @@ export class HealthController {
     return { status: 'ok' };
   }
 
-  /** The database answers. */
+  /** The program takes traffic, and the database lets every role in that its listeners and its sweeper use. */
   @Get('readyz')
   async ready(): Promise<{ status: 'ok' }> {
-    try {
-      await this.database.query('SELECT 1');
-    } catch {
-      throw new ValiseError('management_unavailable');
-    }
+    if (!(await this.readiness.isReady())) throw new ValiseError('management_unavailable');
     return { status: 'ok' };
   }
 }

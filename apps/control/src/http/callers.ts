@@ -3,6 +3,7 @@ import type { Reflector } from '@nestjs/core';
 import type { Operator } from '@valise/authority';
 import type { Request } from 'express';
 import type { WorkerSessionPath } from '@valise/contracts/wire';
+import type { Place } from './admission.js';
 import type { CallerIdentity } from '../tls/caller-identity.js';
 import type { Role } from '../config/operators.js';
 
@@ -27,6 +28,10 @@ export interface CalledRequest extends Request {
   caller?: CallerIdentity;
   /** SHA-256 of the body as it was received. */
   bodyDigest?: string;
+  /** The attempt that the body names, where it has the shape of an id of ours. */
+  attemptId?: string;
+  /** What the admission gave it. */
+  place?: Place;
 }
 
 /** A worker, in the session its path names. */
@@ -54,4 +59,11 @@ export const BodyDigest = createParamDecorator((_: unknown, context: ExecutionCo
   const { bodyDigest } = context.switchToHttp().getRequest<CalledRequest>();
   if (bodyDigest === undefined) throw new Error('the body was not read');
   return bodyDigest;
+});
+
+/** The request's place, so that a handler may end its turn before its answer has left. */
+export const RequestPlace = createParamDecorator((_: unknown, context: ExecutionContext): Place => {
+  const { place } = context.switchToHttp().getRequest<CalledRequest>();
+  if (!place) throw new Error('a listener without admission has no places');
+  return place;
 });

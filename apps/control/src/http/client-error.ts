@@ -2,23 +2,25 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { FAILURES, type FailureCode } from '@valise/contracts/failure';
-import type { ListenerCodes } from './listener-codes.js';
+import type { ListenerOptions } from './listener.js';
 
 const OVERFLOW = 'HPE_HEADER_OVERFLOW';
 const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
 /** Answers what is no HTTP request as everything else is answered: with a code, and with the protective headers. */
-export function answerClientErrors(server: Server, codes: ListenerCodes): void {
+export function answerClientErrors(
+  server: Server,
+  { codes, listener, metrics }: Pick<ListenerOptions, 'codes' | 'listener' | 'metrics'>,
+): void {
   server.on('clientError', ({ code: errno }: NodeJS.ErrnoException, socket: Duplex) => {
     if (errno === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    socket.end(
-      problem(
-        errno === OVERFLOW ? 'request_too_large' : errno === TIMEOUT ? 'request_timeout' : codes.invalid,
-      ),
-    );
+    const outcome =
+      errno === OVERFLOW ? 'request_too_large' : errno === TIMEOUT ? 'request_timeout' : codes.invalid;
+    metrics.count('valise_requests_total', { listener, method: 'other', route: 'none', outcome });
+    socket.end(problem(outcome));
   });
   // An expectation that we do not know is not met, and that is all (RFC 9110 §10.1.1).
   server.on('checkExpectation', (request, response) => {

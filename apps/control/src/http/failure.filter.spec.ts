@@ -1,12 +1,13 @@
 import { Controller, Get, Module, Req } from '@nestjs/common';
-import { type NestExpressApplication } from '@nestjs/platform-express';
 import { connect } from 'node:net';
 import { Writable } from 'node:stream';
 import type { Request } from 'express';
 import { pino } from 'pino';
 import { QueryFailedError } from 'typeorm';
 import { describeError, ValiseError } from '@valise/contracts/failure';
-import { createListener, listen } from './listener.js';
+import { Metrics } from '../metrics/metrics.js';
+import { Drain } from './drain.js';
+import { createListener, listen, type Listener } from './listener.js';
 import { ListenerCodes } from './listener-codes.js';
 
 const CANARY = 'hunter2-canary';
@@ -50,7 +51,7 @@ class Failing {
 @Module({ controllers: [Failing] })
 class FailingModule {}
 
-let app: NestExpressApplication;
+let listener: Listener;
 let origin: string;
 const lines: string[] = [];
 
@@ -62,11 +63,19 @@ beforeAll(async () => {
     },
   });
   const log = pino({ serializers: { err: describeError } }, sink);
-  app = await createListener(FailingModule, ListenerCodes.MANAGEMENT, log, null);
-  origin = `http://127.0.0.1:${await listen(app, { host: '127.0.0.1', port: 0 })}`;
+  listener = await createListener(FailingModule, {
+    listener: 'plain',
+    log,
+    metrics: new Metrics(),
+    drain: new Drain(),
+    codes: ListenerCodes.MANAGEMENT,
+    maxConnections: 16,
+    mutualTls: null,
+  });
+  origin = `http://127.0.0.1:${await listen(listener, { host: '127.0.0.1', port: 0 })}`;
 });
 
-afterAll(() => app.close());
+afterAll(() => listener.application.close());
 
 describe('a failure', () => {
   it.each(Object.keys(FOREIGN))(

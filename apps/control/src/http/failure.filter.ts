@@ -7,6 +7,8 @@ import type { CalledRequest } from './callers.js';
 import { ListenerCodes } from './listener-codes.js';
 
 const RETRY_AFTER_MS = 1000;
+const RETRYABLE: ReadonlySet<number> = new Set([429, 503]);
+const DISCARDED_BYTES = 64 * 1024;
 
 /** Turns every error of a listener into problem+json. A foreign error's message is neither sent nor logged. */
 @Catch()
@@ -28,8 +30,7 @@ export class FailureFilter implements ExceptionFilter {
       response.destroy();
       return;
     }
-    // An unread body would be taken for the next request.
-    if (!request.complete) response.setHeader('connection', 'close');
+    if (!request.complete && !mayDiscard(request, failure)) response.setHeader('connection', 'close');
     sendProblem(response, failure);
   }
 
@@ -44,13 +45,22 @@ export class FailureFilter implements ExceptionFilter {
   }
 }
 
+/**
+ * Whether the rest of the body can be read over, so that whoever is told to come again need not shake hands again. A
+ * body that is refused for what it is, or that does not come, ends its connection.
+ */
+function mayDiscard({ headers }: CalledRequest, { code }: ValiseError): boolean {
+  const length = Number(headers['content-length'] ?? Infinity);
+  return RETRYABLE.has(FAILURES[code].status) && length <= DISCARDED_BYTES;
+}
+
 function statusOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'status' in error ? error.status : undefined;
 }
 
 function sendProblem(response: Response, { code, facts }: ValiseError): void {
   const { status, title } = FAILURES[code satisfies FailureCode];
-  if (status === 429 || status === 503) {
+  if (RETRYABLE.has(status)) {
     const retryAfterMs = typeof facts.retryAfterMs === 'number' ? facts.retryAfterMs : RETRY_AFTER_MS;
     response.setHeader('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
   }

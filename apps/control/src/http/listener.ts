@@ -1,52 +1,83 @@
 import type { AddressInfo } from 'node:net';
 import type { ServerOptions } from 'node:https';
-import type { Type } from '@nestjs/common';
+import type { DynamicModule, Type } from '@nestjs/common';
 import type { HttpsOptions } from '@nestjs/common/interfaces/external/https-options.interface.js';
 import { NestFactory, Reflector } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
-import type { Logger } from 'pino';
 import type { ListenAddress } from '@valise/contracts/settings';
+import { AdmissionInterceptor } from './admission.interceptor.js';
+import type { Admissions } from './admissions.js';
 import { answerClientErrors } from './client-error.js';
+import { Connections } from './connections.js';
 import { DtoPipe } from './dto.pipe.js';
 import { FailureFilter } from './failure.filter.js';
-import { JsonBodyInterceptor } from './json-body.interceptor.js';
 import type { ListenerCodes } from './listener-codes.js';
 import { nestLog } from './log.js';
-import { requestLine } from './request-line.js';
+import { requestLine, type RequestLineOptions } from './request-line.js';
 
-/** Silent connections cost memory and descriptors; a worker keeps a few. */
-const MAX_CONNECTIONS = 2000;
+const MAX_HEADER_BYTES = 16 * 1024;
+/** A whole request's head and body may take so long to arrive; the bodies of calls have a shorter limit of their own. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/** A connection on which neither side gets a byte forward during a request is cut. */
+const STALLED_MS = 20_000;
+const CHECK_INTERVAL_MS = 1000;
+
+/** What a listener is made of, beside its module. */
+export interface ListenerOptions extends RequestLineOptions {
+  readonly codes: ListenerCodes;
+  readonly maxConnections: number;
+  /** Null for the plain address. */
+  readonly mutualTls: { readonly server: ServerOptions; readonly admissions: Admissions } | null;
+}
 
 /** A Nest application behind one address. */
+export interface Listener {
+  readonly application: NestExpressApplication;
+  readonly connections: Connections;
+}
+
+/** Makes a listener that does not listen yet. @throws Error of a module, such as a database that is not there */
 export async function createListener(
-  module: Type | { module: Type },
-  codes: ListenerCodes,
-  log: Logger,
-  tls: ServerOptions | null,
-): Promise<NestExpressApplication> {
+  module: Type | DynamicModule,
+  options: ListenerOptions,
+): Promise<Listener> {
+  const { codes, log, mutualTls, maxConnections } = options;
   const adapter = new ExpressAdapter();
-  const server = adapter.getInstance<Express>();
+  const express = adapter.getInstance<Express>();
   // An ETag is a hash of the body, which may be a secret; nothing of ours is ever revalidated.
-  server.set('etag', false).set('x-powered-by', false).set('query parser', false);
-  server.use(requestLine(log));
-  const app = await NestFactory.create<NestExpressApplication>(module, adapter, {
+  express.set('etag', false).set('x-powered-by', false).set('query parser', false);
+  express.use(requestLine(options));
+  const application = await NestFactory.create<NestExpressApplication>(module, adapter, {
     bodyParser: false,
     logger: nestLog(log),
     abortOnError: false,
-    ...(tls && { httpsOptions: tls as HttpsOptions }),
+    ...(mutualTls && { httpsOptions: { ...mutualTls.server, ...HTTP_OPTIONS } as HttpsOptions }),
   });
-  const http = app.getHttpServer();
-  http.maxConnections = MAX_CONNECTIONS;
-  answerClientErrors(http, codes);
-  app.useGlobalFilters(new FailureFilter(codes, log));
-  app.useGlobalInterceptors(new JsonBodyInterceptor(app.get(Reflector), codes));
-  app.useGlobalPipes(new DtoPipe(codes));
-  return app;
+  const server = application.getHttpServer();
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  server.setTimeout(STALLED_MS);
+  const connections = new Connections(server, maxConnections);
+  answerClientErrors(server, options);
+  application.useGlobalFilters(new FailureFilter(codes, log));
+  if (mutualTls) {
+    const { admissions } = mutualTls;
+    application.useGlobalInterceptors(
+      new AdmissionInterceptor(application.get(Reflector), codes, admissions, options.metrics),
+    );
+  }
+  application.useGlobalPipes(new DtoPipe(codes));
+  return { application, connections };
 }
 
+const HTTP_OPTIONS = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: CHECK_INTERVAL_MS };
+
 /** Starts to listen and answers the port. @throws Error of the listener, such as EADDRINUSE */
-export async function listen(app: NestExpressApplication, { host, port }: ListenAddress): Promise<number> {
-  await app.listen(port, host);
-  return (app.getHttpServer().address() as AddressInfo).port;
+export async function listen({ application }: Listener, { host, port }: ListenAddress): Promise<number> {
+  await application.listen(port, host);
+  return (application.getHttpServer().address() as AddressInfo).port;
 }

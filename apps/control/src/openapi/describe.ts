@@ -1,38 +1,53 @@
 import { NestFactory } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { pino } from 'pino';
-import type { ControlConfig } from '../config/control-config.js';
+import type { ControlConfig, IngressConfig, ManagementConfig } from '../config/control-config.js';
 import { parseOperators } from '../config/operators.js';
 import { IngressModule } from '../ingress.module.js';
 import { ManagementModule } from '../management.module.js';
+import { Metrics } from '../metrics/metrics.js';
 import { createOpenApiDocument } from './document.js';
 
 const NOWHERE = { host: '', port: 0 };
 
+const INGRESS: IngressConfig = {
+  listen: NOWHERE,
+  databaseUrl: 'postgres://nowhere',
+  databaseConnections: 1,
+  secretsDirectory: '',
+};
+const MANAGEMENT: ManagementConfig = {
+  listen: NOWHERE,
+  databaseUrl: 'postgres://nowhere',
+  sweeperDatabaseUrl: 'postgres://nowhere',
+  sweepIntervalMs: 0,
+  allowedNames: new Set(),
+};
+
 /** A configuration that nobody reads: in preview, Nest makes no provider. */
 const UNREAD: ControlConfig = {
   trustDomain: '',
-  ingressDatabaseUrl: 'postgres://nowhere',
-  operatorDatabaseUrl: 'postgres://nowhere',
-  sweeperDatabaseUrl: 'postgres://nowhere',
-  ingress: NOWHERE,
-  management: NOWHERE,
+  ingress: INGRESS,
+  management: MANAGEMENT,
   plain: NOWHERE,
   tls: { certificateFile: '', keyFile: '', clientCaFile: '' },
-  secretsDirectory: '',
   operators: parseOperators('{}'),
-  allowedNames: new Set(),
-  sweepIntervalMs: 0,
+  maxConnections: 0,
+  drainDelayMs: 0,
+  drainMs: 0,
   logLevel: 'fatal',
 };
 
 /** The document that management publishes, made from the routes alone: nothing is read, connected or started. */
 export async function describeListeners(): Promise<OpenAPIObject> {
-  const log = pino({ enabled: false });
+  const program = { config: UNREAD, log: pino({ enabled: false }), metrics: new Metrics() };
   const listeners = [];
-  for (const module of [IngressModule, ManagementModule]) {
+  for (const module of [
+    IngressModule.forRoot(program, INGRESS),
+    ManagementModule.forRoot(program, MANAGEMENT),
+  ]) {
     const options = { preview: true, logger: false, abortOnError: false } as const;
-    listeners.push(await NestFactory.create(module.forRoot(UNREAD, log), options));
+    listeners.push(await NestFactory.create(module, options));
   }
   return createOpenApiDocument(listeners);
 }

@@ -3,7 +3,7 @@ import { type Operator, TaskService } from '@valise/authority';
 import { PublishTaskRequest, PublishTaskResponse, TaskPath, TaskView } from '@valise/contracts/wire';
 import { Answers } from '../http/answers.js';
 import { Caller, Callers } from '../http/callers.js';
-import { TaskBody } from '../http/json-body.interceptor.js';
+import { TaskBody } from '../http/json-body.js';
 
 @Controller('api/v3/projects/:projectId/tasks/:taskId')
 export class TaskController {

@@ -1,0 +1,55 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { parseSpiffeId } from '@valise/contracts/documents';
+
+/** The open connections of one listener: at most `limit`, a quarter of them one caller's. */
+export class Connections {
+  /** Closed at once since the start: the listener had too many, or the caller. */
+  readonly refused = { listener: 0, caller: 0 };
+  private readonly sockets = new Set<Socket>();
+  private readonly perCaller = new Map<string, number>();
+  private readonly limitPerCaller: number;
+
+  constructor(server: Server, limit: number) {
+    this.limitPerCaller = Math.ceil(limit / 4);
+    server.maxConnections = limit;
+    server.on('drop', () => {
+      this.refused.listener += 1;
+    });
+    server.on('connection', (socket: Socket) => {
+      this.sockets.add(socket);
+      socket.once('close', () => this.sockets.delete(socket));
+    });
+    server.on('secureConnection', (socket: TLSSocket) => {
+      this.count(socket);
+    });
+  }
+
+  get open(): number {
+    return this.sockets.size;
+  }
+
+  /** Cuts all of them, those in the middle of their handshake too. */
+  cut(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  /** Silent connections cost memory and descriptors, whoever owns them. */
+  private count(socket: TLSSocket): void {
+    const id = parseSpiffeId(socket.getPeerX509Certificate()?.subjectAltName);
+    const caller = id ? `${id.kind} ${id.id}` : 'nobody';
+    const open = this.perCaller.get(caller) ?? 0;
+    if (open >= this.limitPerCaller) {
+      this.refused.caller += 1;
+      socket.destroy();
+      return;
+    }
+    this.perCaller.set(caller, open + 1);
+    socket.once('close', () => {
+      const left = (this.perCaller.get(caller) ?? 1) - 1;
+      if (left > 0) this.perCaller.set(caller, left);
+      else this.perCaller.delete(caller);
+    });
+  }
+}

@@ -1,0 +1,160 @@
+import { DENIALS } from '@valise/authority';
+import { FAILURES, type FailureCode } from '@valise/contracts/failure';
+import { CUSTODY_FAULTS } from '../custody/secret-custody.js';
+import { KINDS } from '../http/admission.js';
+
+const codes = Object.keys(FAILURES) as FailureCode[];
+
+/** The addresses of the program. */
+const LISTENERS = ['ingress', 'management', 'plain'] as const;
+export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'other'] as const;
+/** The pools of the program, by the role that they work under. */
+const ROLES = ['ingress', 'operator', 'sweeper'] as const;
+
+/** One metric: what it tells, and for each label every value that it can have. */
+interface MetricEntry {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The patterns of our own routes, which are known once the listeners are made; `none` for what has no route. */
+const OUR_ROUTES: readonly string[] = [];
+
+/**
+ * Everything that the program measures. Label values come from these lists alone, so that no identifier, reference,
+ * name or other text of a request can become one. docs/reference/metrics.md is this list.
+ */
+export const METRICS = {
+  valise_requests_total: {
+    type: 'counter',
+    help: 'Requests that ended: well, with a code, or with a connection that broke first.',
+    labels: {
+      listener: LISTENERS,
+      method: METHODS,
+      route: OUR_ROUTES,
+      outcome: ['ok', 'aborted', ...codes],
+    },
+  },
+  valise_request_duration_seconds: {
+    type: 'histogram',
+    help: 'From a request’s head to the end of its answer.',
+    labels: { listener: LISTENERS, route: OUR_ROUTES },
+  },
+  valise_connections: { type: 'gauge', help: 'Open connections.', labels: { listener: LISTENERS } },
+  valise_connections_refused_total: {
+    type: 'counter',
+    help: 'Connections closed at once: the listener’s or one caller’s were too many.',
+    labels: { listener: LISTENERS, reason: ['listener', 'caller'] },
+  },
+  valise_admission_running: {
+    type: 'gauge',
+    help: 'Requests at work.',
+    labels: { listener: LISTENERS, kind: KINDS },
+  },
+  valise_admission_waiting: {
+    type: 'gauge',
+    help: 'Requests that wait for their turn, or for their body.',
+    labels: { listener: LISTENERS, kind: KINDS },
+  },
+  valise_admission_refused_total: {
+    type: 'counter',
+    help: 'Requests refused because the caller had too many (429), all had (503), or the turn did not come in time (503).',
+    labels: { listener: LISTENERS, kind: KINDS, reason: ['caller', 'listener', 'late'] },
+  },
+  valise_admission_wait_seconds: {
+    type: 'histogram',
+    help: 'How long a request waited for its turn, once its body was there.',
+    labels: { kind: KINDS },
+  },
+  valise_delivery_phase_seconds: {
+    type: 'histogram',
+    help: 'What a delivery spends its time on, beside its wait for its turn.',
+    labels: { phase: ['authorise', 'custody', 'write'] },
+  },
+  valise_deliveries_total: {
+    type: 'counter',
+    help: 'Authorised deliveries, by what became of them.',
+    labels: { outcome: ['sent', 'aborted', 'custody_failed'] },
+  },
+  valise_delivered_bytes_total: { type: 'counter', help: 'Bytes of documents that were sent.', labels: {} },
+  valise_delivery_denials_total: {
+    type: 'counter',
+    help: 'Denied deliveries, by the reason on record.',
+    labels: { denial: DENIALS },
+  },
+  valise_custody_failures_total: {
+    type: 'counter',
+    help: 'Deliveries whose material could not be handed out.',
+    labels: { fault: [...CUSTODY_FAULTS, 'invalid'] },
+  },
+  valise_transactions_total: {
+    type: 'counter',
+    help: 'Transactions, by their end.',
+    labels: { role: ROLES, outcome: ['committed', 'refused', 'unavailable', 'unknown'] },
+  },
+  valise_transaction_retries_total: {
+    type: 'counter',
+    help: 'Transactions run again.',
+    labels: { role: ROLES, sqlstate: ['40001', '40P01'] },
+  },
+  valise_pool_connections: {
+    type: 'gauge',
+    help: 'Connections to PostgreSQL.',
+    labels: { role: ROLES, state: ['busy', 'idle'] },
+  },
+  valise_pool_waiting: {
+    type: 'gauge',
+    help: 'Transactions that wait for a connection.',
+    labels: { role: ROLES },
+  },
+  valise_pool_connections_taken_total: {
+    type: 'counter',
+    help: 'Connections that transactions asked for.',
+    labels: { role: ROLES },
+  },
+  valise_pool_wait_seconds_total: {
+    type: 'counter',
+    help: 'How long transactions have waited for a connection, together.',
+    labels: { role: ROLES },
+  },
+  valise_sweeper_lag_seconds: {
+    type: 'gauge',
+    help: 'Since the end of the last sweep that did everything; about the sweep interval when all is well.',
+    labels: {},
+  },
+  valise_sweep_duration_seconds: { type: 'histogram', help: 'How long a sweep took.', labels: {} },
+  valise_swept_total: {
+    type: 'counter',
+    help: 'What the sweeper did.',
+    labels: { act: ['requeued', 'ended', 'waiting', 'stopsRequested', 'sessionsEnded', 'uploadsRemoved'] },
+  },
+  valise_sweep_failures_total: {
+    type: 'counter',
+    help: 'What the sweeper could not do.',
+    labels: {
+      step: [
+        'expire_leases',
+        'request_stops',
+        'end_sessions',
+        'count_denials',
+        'remove_uploads',
+        'create_partitions',
+      ],
+    },
+  },
+  valise_ready: { type: 'gauge', help: '1 while the program takes traffic, 0 while it drains.', labels: {} },
+} as const satisfies Record<string, MetricEntry>;
+
+export type MetricName = keyof typeof METRICS;
+type Lists<Name extends MetricName> = (typeof METRICS)[Name]['labels'];
+
+/** The labels of a metric, each with one of its values. */
+export type LabelsOf<Name extends MetricName> = {
+  readonly [Label in keyof Lists<Name>]: Lists<Name>[Label] extends readonly (infer Value extends string)[]
+    ? Value
+    : never;
+};
+
+export type ListenerName = (typeof LISTENERS)[number];
+export type PoolName = (typeof ROLES)[number];
