@@ -2,6 +2,7 @@ import { DENIALS } from '@valise/authority';
 import { FAILURES, type FailureCode } from '@valise/contracts/failure';
 import { CUSTODY_FAULTS } from '../custody/secret-custody.js';
 import { KINDS } from '../http/admission.js';
+import { CERTIFICATE_REFUSALS, FILE_SETS, HANDSHAKE_FAILURES } from '../tls/transport-facts.js';
 
 const codes = Object.keys(FAILURES) as FailureCode[];
 
@@ -117,6 +118,46 @@ export const METRICS = {
     type: 'counter',
     help: 'How long transactions have waited for a connection, together.',
     labels: { role: ROLES },
+  },
+  valise_certificate_not_after_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When control’s own certificate ends, and the first of its callers’ authorities.',
+    labels: { certificate: ['own', 'authority'] },
+  },
+  valise_revocation_next_update_timestamp_seconds: {
+    type: 'gauge',
+    help: 'The earliest nextUpdate of a revocation list; absent without lists.',
+    labels: {},
+  },
+  valise_revocation_overdue: {
+    type: 'gauge',
+    help: '1 while a revocation list is past its nextUpdate.',
+    labels: {},
+  },
+  valise_reloads_total: {
+    type: 'counter',
+    help: 'How often files were read again because they had changed, or on SIGHUP.',
+    labels: { files: FILE_SETS, result: ['succeeded', 'failed'] },
+  },
+  valise_reload_failing: {
+    type: 'gauge',
+    help: '1 while the files on the disk are not those in force, because they are not good.',
+    labels: { files: FILE_SETS },
+  },
+  valise_handshake_failures_total: {
+    type: 'counter',
+    help: 'Handshakes that failed, by the server’s reason.',
+    labels: { reason: HANDSHAKE_FAILURES },
+  },
+  valise_certificate_refusals_total: {
+    type: 'counter',
+    help: 'Requests refused because of what is wrong with the caller’s certificate.',
+    labels: { reason: CERTIFICATE_REFUSALS },
+  },
+  valise_connections_destroyed_total: {
+    type: 'counter',
+    help: 'Live connections cut because their certificate is not good any more.',
+    labels: { reason: CERTIFICATE_REFUSALS },
   },
   valise_sweeper_lag_seconds: {
     type: 'gauge',

@@ -2,6 +2,7 @@ import type { DeliveryAuthority, TransactionRunner } from '@valise/authority';
 import type { Admissions } from '../http/admissions.js';
 import { KINDS } from '../http/admission.js';
 import type { Connections } from '../http/connections.js';
+import type { TransportFacts } from '../tls/transport-facts.js';
 import type { ListenerName, PoolName } from './catalogue.js';
 import type { Metrics } from './metrics.js';
 
@@ -66,6 +67,38 @@ export function measureConnections(metrics: Metrics, listener: ListenerName, con
   });
 }
 
-function entriesOf<Key extends string>(counts: Readonly<Record<Key, number>>): [Key, number][] {
-  return Object.entries(counts) as [Key, number][];
+/** Certificates, revocation lists, and what they kept out. */
+export function measureTransport(metrics: Metrics, facts: TransportFacts): void {
+  metrics.read('valise_certificate_not_after_timestamp_seconds', (report) => {
+    report({ certificate: 'own' }, facts.certificateNotAfterMs / 1000);
+    report({ certificate: 'authority' }, facts.authorityNotAfterMs / 1000);
+  });
+  metrics.read('valise_revocation_next_update_timestamp_seconds', (report) => {
+    if (facts.revocationNextUpdateMs !== null) report({}, facts.revocationNextUpdateMs / 1000);
+  });
+  metrics.read('valise_revocation_overdue', (report) => {
+    report({}, facts.revocationOverdue ? 1 : 0);
+  });
+  metrics.read('valise_reloads_total', (report) => {
+    for (const [files, { succeeded, failed }] of entriesOf(facts.reloads)) {
+      report({ files, result: 'succeeded' }, succeeded);
+      report({ files, result: 'failed' }, failed);
+    }
+  });
+  metrics.read('valise_reload_failing', (report) => {
+    for (const [files, { failing }] of entriesOf(facts.reloads)) report({ files }, failing ? 1 : 0);
+  });
+  metrics.read('valise_handshake_failures_total', (report) => {
+    for (const [reason, count] of entriesOf(facts.handshakeFailures)) report({ reason }, count);
+  });
+  metrics.read('valise_certificate_refusals_total', (report) => {
+    for (const [reason, count] of entriesOf(facts.refusedRequests)) report({ reason }, count);
+  });
+  metrics.read('valise_connections_destroyed_total', (report) => {
+    for (const [reason, count] of entriesOf(facts.destroyedSockets)) report({ reason }, count);
+  });
+}
+
+function entriesOf<Key extends string, Value>(record: Readonly<Record<Key, Value>>): [Key, Value][] {
+  return Object.entries(record) as [Key, Value][];
 }
