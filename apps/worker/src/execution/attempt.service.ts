@@ -20,6 +20,7 @@ import { exitOf } from './exit.js';
 import { AttemptRefused } from './halt.js';
 import { Launcher, type Launched } from './launcher.js';
 import { LOG_DIRECTORY } from './log-directory.js';
+import { sealLog } from './log-seal.js';
 import { PreparationService, type Prepared } from './preparation.service.js';
 import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
@@ -163,10 +164,11 @@ export class AttemptService {
     await collected;
     clearTimeout(rest);
     await artifact.close();
+    if (!artifact.isTruncated) await sealLog(logPath(this.directory, launch.logArtifactId));
     prepared.patterns.forget();
     await scrubStack();
     await acknowledged;
-    await this.conclusion.complete(attempt, launch, exit, artifact.isTruncated);
+    await this.conclusion.complete(attempt, launch, exit);
   }
 
   async #acknowledgeStarting(attempt: Attempt): Promise<void> {

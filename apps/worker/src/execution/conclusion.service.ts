@@ -15,6 +15,7 @@ import { SessionService } from '../sessions/session.service.js';
 import { askUntilDecided } from './ask-until-decided.js';
 import type { Attempt } from './attempt.js';
 import { LOG_DIRECTORY } from './log-directory.js';
+import { isSealed } from './log-seal.js';
 import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
 import { Steps } from '../logs/steps.js';
@@ -24,9 +25,6 @@ const COMPLETION_SEQUENCE = 2;
 
 /** Refusals of a log that the next question would meet again. */
 const NEVER_TAKEN: ReadonlySet<FailureCode> = new Set(['request_too_large', 'invalid_worker_request']);
-
-/** Nobody saw these end, so nobody wrote the end of their logs. */
-const UNSEEN: readonly (ReasonCode | null)[] = ['worker_restarted', 'launch_outcome_unknown'];
 
 /** Tells control how an attempt ended, for as long as that takes, and only then forgets it. */
 @Injectable()
@@ -60,10 +58,10 @@ export class ConclusionService {
    * The slot's exited record is reported with its log, and forgotten.
    * @throws Undecided when the worker leaves before control has decided
    */
-  async complete(attempt: Attempt, launch: Launch, exit: Exit, isLogCut: boolean): Promise<void> {
+  async complete(attempt: Attempt, launch: Launch, exit: Exit): Promise<void> {
     const { names } = attempt;
     const path = logPath(this.directory, launch.logArtifactId);
-    const log = await readLog(path, isLogCut || UNSEEN.includes(exit.reasonCode));
+    const log = await readLog(path, !(await isSealed(path)));
     await this.#storeLog(attempt, launch, log);
     const answer = await this.#untilDecided(attempt, (session) =>
       this.control.complete(session, completionOf(attempt, launch, exit, log)),

@@ -68,7 +68,7 @@ export class RecoveryService {
     const { launch } = record;
     if (record.state === 'exited') {
       await this.processes.end(attempt, leader);
-      return this.conclusion.complete(attempt, launch, record.exit, false);
+      return this.conclusion.complete(attempt, launch, record.exit);
     }
     let reasonCode = record.state === 'recovery_required' ? record.reasonCode : null;
     if (reasonCode === null) {
@@ -79,7 +79,7 @@ export class RecoveryService {
     await this.processes.end(attempt, leader);
     const exit = unseenExit(reasonCode, launch);
     await this.inbox.advance(slot, { kind: 'exited', exit });
-    return this.conclusion.complete(attempt, launch, exit, true);
+    return this.conclusion.complete(attempt, launch, exit);
   }
 }
 

@@ -144,12 +144,17 @@ describe('a restarted worker', () => {
     expect((await restarted('completion')).body).toMatchObject({ reasonCode: 'worker_restarted' });
   });
 
-  it('tells the truth about an exit that is on record, with the log as far as it was written', async () => {
+  it.each([
+    ['as far as it was written', 0o600, true],
+    ['as a whole when it was sealed', 0o400, false],
+  ])('tells the truth about an exit that is on record, with the log %s', async (_, mode, truncated) => {
     await leftBehind(...startedAs({ pid: 1, startTime: 1 }), { kind: 'exited', exit: EXIT });
     await mkdir(join(worker.stateDirectory, 'artifacts'));
-    await writeFile(join(worker.stateDirectory, 'artifacts', `${LAUNCH.logArtifactId}.log`), 'kept\n');
+    await writeFile(join(worker.stateDirectory, 'artifacts', `${LAUNCH.logArtifactId}.log`), 'kept\n', {
+      mode,
+    });
     const { body } = await restarted('completion');
-    expect(body).toMatchObject({ result: EXIT.result, artifact: { byteLength: 5 } });
+    expect(body).toMatchObject({ result: EXIT.result, artifact: { byteLength: 5, truncated } });
     expect(worker.control.logs.get(attemptId)!.toString()).toBe('kept\n');
   });
 
