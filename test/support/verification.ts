@@ -9,11 +9,20 @@ export interface Verification {
   readonly attempts: number;
   /** How often a standby is promoted under load. */
   readonly promotions: number;
+  /** How often each boundary of the crash matrix is killed at. */
+  readonly crashes: number;
   /** A file for what was measured; null where nobody reads it. */
   readonly report: string | null;
 }
 
-const SHORT: Verification = { operations: 2000, seed: 4960204, attempts: 100, promotions: 1, report: null };
+const SHORT: Verification = {
+  operations: 2000,
+  seed: 4960204,
+  attempts: 100,
+  promotions: 1,
+  crashes: 1,
+  report: null,
+};
 
 const asked = process.env.VALISE_VERIFY;
 

@@ -1,0 +1,27 @@
+/**
+ * Loaded before the worker (`--import`): the process is killed, as by the kernel, when it reaches the boundary CRASH_AT
+ * that its hook `Steps` names, for the first time after CRASH_AFTER where that is given.
+ */
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+
+const { CRASH_AT, CRASH_AFTER } = process.env;
+const require = createRequire(process.argv[1]);
+require('reflect-metadata');
+const { Steps } = require(`${dirname(process.argv[1])}/logs/steps.js`);
+let armed = CRASH_AFTER === undefined;
+
+function passing(boundary) {
+  armed ||= boundary === CRASH_AFTER;
+  if (armed && boundary === CRASH_AT) process.kill(process.pid, 'SIGKILL');
+}
+
+const { reached, journal } = Steps.prototype;
+Steps.prototype.reached = function (step, fields) {
+  reached.call(this, step, fields);
+  passing(step);
+};
+Steps.prototype.journal = function (moment, change) {
+  journal.call(this, moment, change);
+  passing(`${moment} ${change}`);
+};
