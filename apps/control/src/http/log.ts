@@ -1,21 +1,40 @@
 import type { LoggerService } from '@nestjs/common';
-import { pino, stdTimeFunctions, type Logger } from 'pino';
-import { describeError } from '@valise/contracts/failure';
+import { type DestinationStream, pino, stdTimeFunctions, type Logger } from 'pino';
+import { plainFields } from './log-fields.js';
 
 /** Injects the program's log. */
 export const LOG = Symbol('log');
 
 /**
- * The program's log: JSON lines on standard output. Errors are reduced to what cannot quote an input: runtimes, parsers,
+ * The program's log: JSON lines on standard output, or where a test wants them. A line is its fields and a sentence of
+ * ours; whatever else is given to it, errors first of all, is reduced to what cannot quote an input: runtimes, parsers,
  * TypeORM and PostgreSQL all put the refused value into their messages.
  */
-export function createLog(level: string): Logger {
-  return pino({
-    level,
-    base: null,
-    timestamp: stdTimeFunctions.isoTime,
-    serializers: { err: describeError },
-  });
+export function createLog(level: string, destination: DestinationStream = pino.destination(1)): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      // The fields are plain by then; pino's own would add a message.
+      serializers: { err: (described: unknown) => described },
+      formatters: { log: plainFields, bindings: plainFields },
+      hooks: {
+        // Left alone, pino takes an error's message where it is given none, and puts arguments into the text.
+        logMethod([fields, message], method) {
+          const error: unknown = fields;
+          if (error instanceof Error) method.call(this, { err: error }, sentence(message));
+          else if (typeof fields === 'string') method.call(this, fields);
+          else method.call(this, fields, sentence(message));
+        },
+      },
+    },
+    destination,
+  );
+}
+
+function sentence(message: unknown): string {
+  return typeof message === 'string' ? message : 'an event';
 }
 
 /** Nest's own messages go to debug; they name modules and routes only. Its errors reach us through the failure filter. */
