@@ -74,9 +74,6 @@ const LINES: Record<string, (log: Logger) => void> = {
       'x',
     );
   },
-  'a child with an error in it': (to) => {
-    to.child({ request: 1, error: poisoned() }).error({ error: poisoned() }, 'x');
-  },
 };
 
 describe('the log', () => {

@@ -18,7 +18,7 @@ export function createLog(level: string, destination: DestinationStream = pino.d
       timestamp: stdTimeFunctions.isoTime,
       // The fields are plain by then; pino's own would add a message.
       serializers: { err: (described: unknown) => described },
-      formatters: { log: plainFields, bindings: plainFields },
+      formatters: { log: plainFields },
       hooks: {
         // Left alone, pino takes an error's message where it is given none, and puts arguments into the text.
         logMethod([fields, message], method) {
