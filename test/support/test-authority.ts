@@ -159,9 +159,8 @@ export function pem(label: string, der: Buffer): string {
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }
 
-async function newKeys(algorithm: typeof ECDSA | typeof RSA): Promise<webcrypto.CryptoKeyPair> {
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  return keys as webcrypto.CryptoKeyPair;
+function newKeys(algorithm: typeof ECDSA | typeof RSA): Promise<webcrypto.CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
 }
 
 function lifetimeFromNow(): Lifetime {

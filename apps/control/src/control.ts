@@ -18,13 +18,15 @@ import {
   measureConnections,
   measureDenials,
   measureTransactions,
+  measureTransport,
 } from './metrics/sources.js';
 import { createOpenApiDocument } from './openapi/document.js';
 import { PublishedDocument } from './openapi/published-document.js';
 import { PlainModule } from './plain.module.js';
 import type { Program } from './program.module.js';
 import { SweeperModule } from './sweeper/sweeper.module.js';
-import { mutualTlsOptions } from './tls/server-options.js';
+import { ReloadTimer } from './tls/reload-timer.js';
+import { Transport } from './tls/transport.js';
 
 /** An orchestrator, a Prometheus and a person or two. */
 const PLAIN_CONNECTIONS = 64;
@@ -36,6 +38,8 @@ export interface Control {
     readonly management: number | null;
     readonly plain: number;
   };
+  /** Reads certificates, revocation lists and operators again; what is not good leaves the last good in force. */
+  reload(): Promise<void>;
   /**
    * Says that it is not ready, and a while later stops listening and lets requests in flight end; then the sweeper, the
    * pools and the plain address end. What is still open at the deadline is cut.
@@ -47,7 +51,8 @@ export interface Control {
 export async function startControl(config: ControlConfig, log: Logger): Promise<Control> {
   const control = new RunningControl(config, log);
   try {
-    return { ports: await control.start(), close: () => control.close() };
+    const ports = await control.start();
+    return { ports, reload: () => control.reload(), close: () => control.close() };
   } catch (error) {
     await control.close();
     throw error;
@@ -57,6 +62,8 @@ export async function startControl(config: ControlConfig, log: Logger): Promise<
 class RunningControl {
   private readonly metrics = new Metrics();
   private readonly drain = new Drain();
+  private readonly transport: Transport;
+  private readonly reloads: ReloadTimer;
   private readonly program: Program;
   private readonly listeners: Listener[] = [];
   private sweeper: INestApplicationContext | null = null;
@@ -67,7 +74,11 @@ class RunningControl {
     private readonly config: ControlConfig,
     private readonly log: Logger,
   ) {
-    this.program = { config, log, metrics: this.metrics };
+    this.transport = Transport.open(config.trustDomain, config.tls, log);
+    const sets = { certificates: this.transport, operators: config.operators };
+    this.reloads = new ReloadTimer(sets, this.transport.facts, log);
+    this.program = { config, log, metrics: this.metrics, transport: this.transport };
+    measureTransport(this.metrics, this.transport.facts);
     this.metrics.read('valise_ready', (report) => {
       report({}, this.drain.hasBegun ? 0 : 1);
     });
@@ -82,11 +93,18 @@ class RunningControl {
     if (published)
       published.document = createOpenApiDocument(this.listeners.map(({ application }) => application));
     const plain = await this.createPlain();
+    this.reloads.start(config.reloadIntervalMs, () => {
+      this.transport.endRefused();
+    });
     return {
       ingress: ingress && (await listen(ingress, config.ingress.listen)),
       management: management && (await listen(management, config.management.listen)),
       plain: await listen(plain, config.plain),
     };
+  }
+
+  reload(): Promise<void> {
+    return this.reloads.reload();
   }
 
   async close(): Promise<void> {
@@ -97,6 +115,7 @@ class RunningControl {
     }, this.config.drainMs);
     await Promise.all(this.listeners.map(({ application }) => application.close()));
     clearTimeout(cut);
+    this.reloads.stop();
     await this.sweeper?.close();
     // The last to go: until now it says that this process is on its way out.
     this.plain?.connections.cut();
@@ -129,7 +148,7 @@ class RunningControl {
     module: DynamicModule,
     { codes, admissions }: { readonly codes: ListenerCodes; readonly admissions: Admissions },
   ): Promise<Listener> {
-    const { config, log, metrics, drain } = this;
+    const { config, log, metrics, drain, transport } = this;
     const listener = await createListener(module, {
       listener: name,
       log,
@@ -137,9 +156,10 @@ class RunningControl {
       drain,
       codes,
       maxConnections: config.maxConnections,
-      mutualTls: { server: mutualTlsOptions(config.tls), admissions },
+      mutualTls: { server: transport.serverOptions, admissions },
     });
     this.listeners.push(listener);
+    transport.serve(listener.application.getHttpServer());
     measureConnections(metrics, name, listener.connections);
     measureAdmissions(metrics, name, admissions);
     return listener;

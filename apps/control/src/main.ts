@@ -21,6 +21,7 @@ async function main(command: string | undefined): Promise<void> {
   log.info({ event: 'listening', ...control.ports }, 'control listens');
   // Without a listener of ours, SIGUSR1 opens Node's inspector: a debugger for whoever may signal us.
   process.on('SIGUSR1', () => undefined);
+  process.on('SIGHUP', () => void control.reload());
   const stop = (): void => {
     log.info({ event: 'stopping' }, 'control stops');
     void control.close().then(() => {

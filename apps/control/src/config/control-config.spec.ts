@@ -55,7 +55,7 @@ describe('the configuration of control', () => {
   });
 
   it('gives an operator a role in its projects only', () => {
-    const { operators } = read();
+    const operators = read().operators.current;
     expect(operators.permits('alice', 'billing', 'admin')).toBe(true);
     expect(operators.permits('alice', 'other', 'viewer')).toBe(true);
     expect(operators.permits('alice', 'other', 'editor')).toBe(false);

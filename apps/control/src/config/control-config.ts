@@ -10,14 +10,23 @@ import {
   variableNames,
   type ListenAddress,
   type LogLevel,
+  type Rule,
 } from '@valise/contracts/settings';
-import { Operators, parseOperators } from './operators.js';
+import { LiveFiles } from './live-files.js';
+import { Operators, operatorsFile } from './operators.js';
 
-/** The files of a listener's identity, and of the authority that issues its callers' certificates. */
-export interface TlsFiles {
+const pathIfAny: Rule<string | null> = absolutePath;
+const MAX_GRACE_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** The files of a listener's identity, and of the authorities that issue its callers' certificates. */
+export interface TlsConfig {
   readonly certificateFile: string;
   readonly keyFile: string;
   readonly clientCaFile: string;
+  /** Null: certificates end by their validity alone. */
+  readonly revocationFile: string | null;
+  /** How long past its nextUpdate a revocation list still counts. */
+  readonly revocationGraceMs: number;
 }
 
 /** What the worker-facing listener needs. */
@@ -47,9 +56,11 @@ export class ControlConfig {
   /** Null in a process that does not listen for operators. */
   readonly management: ManagementConfig | null;
   readonly plain: ListenAddress;
-  readonly tls: TlsFiles;
+  readonly tls: TlsConfig;
+  /** How often files are looked at for a change. */
+  readonly reloadIntervalMs: number;
   /** Nobody, where nothing listens for operators. */
-  readonly operators: Operators;
+  readonly operators: LiveFiles<Operators>;
   /** Connections per listener. */
   readonly maxConnections: number;
   /** How long the listeners stay open once the program is not ready any more, and how long requests may take then. */
@@ -69,14 +80,17 @@ export class ControlConfig {
     this.ingress = listeners === 'management' ? null : takeIngress(settings);
     this.management = listeners === 'ingress' ? null : takeManagement(settings);
     this.operators = this.management
-      ? settings.take('VALISE_OPERATORS_FILE', (text) => parseOperators(fileContent(text)))
-      : new Operators(new Map());
+      ? settings.take('VALISE_OPERATORS_FILE', operatorsFile)
+      : LiveFiles.open(new Map(), () => new Operators(new Map()));
     this.plain = settings.take('VALISE_PLAIN_LISTEN', listenAddress, { host: '127.0.0.1', port: 8080 });
     this.tls = {
       certificateFile: settings.take('VALISE_TLS_CERTIFICATE_FILE', absolutePath),
       keyFile: settings.take('VALISE_TLS_KEY_FILE', absolutePath),
       clientCaFile: settings.take('VALISE_TLS_CLIENT_CA_FILE', absolutePath),
+      revocationFile: settings.take('VALISE_TLS_REVOCATION_FILE', pathIfAny, null),
+      revocationGraceMs: settings.take('VALISE_TLS_REVOCATION_GRACE_MS', integer(0, MAX_GRACE_MS), 0),
     };
+    this.reloadIntervalMs = settings.take('VALISE_RELOAD_INTERVAL_MS', integer(100, 600_000), 10_000);
     this.maxConnections = settings.take('VALISE_MAX_CONNECTIONS', integer(16, 100_000), 2000);
     this.drainDelayMs = settings.take('VALISE_DRAIN_DELAY_MS', integer(0, 60_000), 0);
     this.drainMs = settings.take('VALISE_DRAIN_MS', integer(100, 300_000), 10_000);

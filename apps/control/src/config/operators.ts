@@ -1,5 +1,7 @@
-import { isRecord } from '@valise/contracts/wire';
 import { parseJson } from '@valise/contracts/documents';
+import { absolutePath, invalidSetting } from '@valise/contracts/settings';
+import { isRecord } from '@valise/contracts/wire';
+import { LiveFiles } from './live-files.js';
 
 /** What an operator may do in a project; each role includes the ones before it. */
 export const ROLES = ['viewer', 'editor', 'admin'] as const;
@@ -21,9 +23,22 @@ export class Operators {
   }
 }
 
+const SETTING = 'VALISE_OPERATORS_FILE';
+
+/** The operators that a file names, now and whenever it is read again. @throws ValiseError configuration_invalid */
+export function operatorsFile(path: string): LiveFiles<Operators> {
+  return LiveFiles.open(new Map([[SETTING, absolutePath(path)]]), (contentOf) => {
+    try {
+      return parseOperators(contentOf(SETTING));
+    } catch {
+      throw invalidSetting(SETTING, 'must give operators their roles by project');
+    }
+  });
+}
+
 /** Reads `{"<operatorId>": {"<projectId or *>": "viewer" | "editor" | "admin"}}`. @throws Error without content. */
-export function parseOperators(text: string): Operators {
-  const json = parseJson(text);
+function parseOperators(document: Buffer): Operators {
+  const json = parseJson(document);
   if (!isRecord(json)) throw new Error('not an object');
   const roles = Object.entries(json).map(([operatorId, grants]): [string, ReadonlyMap<string, Role>] => {
     if (!isRecord(grants)) throw new Error('not an object');

@@ -4,7 +4,7 @@ import type { Operator } from '@valise/authority';
 import type { Request } from 'express';
 import type { WorkerSessionPath } from '@valise/contracts/wire';
 import type { Place } from './admission.js';
-import type { CallerIdentity } from '../tls/caller-identity.js';
+import type { CallerIdentity } from '../tls/client-trust.js';
 import type { Role } from '../config/operators.js';
 
 /** Who may call a route: the worker its path names, any known operator, or an operator with at least this role. */

@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import { ValiseError } from '@valise/contracts/failure';
 import { ControlConfig } from '../config/control-config.js';
-import { callerIdentity } from '../tls/caller-identity.js';
+import { Transport } from '../tls/transport.js';
 import { type CalledRequest, callersOf, type Callers } from './callers.js';
 
 /** Lets an operator reach what its role in the path's project allows. Global in management. */
@@ -11,12 +11,13 @@ export class OperatorCertificateGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly config: ControlConfig,
+    private readonly transport: Transport,
   ) {}
 
-  /** @throws ValiseError operator_authentication_required, operator_not_permitted */
+  /** @throws ValiseError operator_authentication_required, operator_not_permitted, revocation_unavailable */
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<CalledRequest>();
-    const caller = callerIdentity(request, this.config.trustDomain, Date.now());
+    const caller = this.transport.callerOf(request);
     if (caller) request.caller = caller;
     if (caller?.kind !== 'operator') throw new ValiseError('operator_authentication_required');
     const callers = callersOf(this.reflector, context);
@@ -26,7 +27,7 @@ export class OperatorCertificateGuard implements CanActivate {
 
   private permits(operatorId: string, callers: Callers | undefined, request: CalledRequest): boolean {
     if (callers === undefined || callers === 'worker') return false;
-    const { operators } = this.config;
+    const operators = this.config.operators.current;
     if (callers === 'operator') return operators.isKnown(operatorId);
     // A path without a project concerns all of them.
     const { projectId } = request.params;

@@ -2,8 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import { ValiseError } from '@valise/contracts/failure';
 import { readBody, WorkerSessionPath } from '@valise/contracts/wire';
-import { ControlConfig } from '../config/control-config.js';
-import { callerIdentity } from '../tls/caller-identity.js';
+import { Transport } from '../tls/transport.js';
 import { type CalledRequest, callersOf } from './callers.js';
 
 /** Lets a worker reach the routes of its own path, and nobody else reach anything. Global in the ingress. */
@@ -11,13 +10,13 @@ import { type CalledRequest, callersOf } from './callers.js';
 export class WorkerCertificateGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
-    private readonly config: ControlConfig,
+    private readonly transport: Transport,
   ) {}
 
-  /** @throws ValiseError worker_authentication_required, worker_identity_mismatch, invalid_worker_request */
+  /** @throws ValiseError worker_authentication_required, worker_identity_mismatch, invalid_worker_request, revocation_unavailable */
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<CalledRequest>();
-    const caller = callerIdentity(request, this.config.trustDomain, Date.now());
+    const caller = this.transport.callerOf(request);
     if (caller) request.caller = caller;
     if (caller?.kind !== 'worker') throw new ValiseError('worker_authentication_required');
     const callers = callersOf(this.reflector, context);

@@ -2,10 +2,13 @@ import { NestFactory } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { pino } from 'pino';
 import type { ControlConfig, IngressConfig, ManagementConfig } from '../config/control-config.js';
-import { parseOperators } from '../config/operators.js';
+import { LiveFiles } from '../config/live-files.js';
+import { Operators } from '../config/operators.js';
 import { IngressModule } from '../ingress.module.js';
 import { ManagementModule } from '../management.module.js';
 import { Metrics } from '../metrics/metrics.js';
+import type { Credentials } from '../tls/credentials.js';
+import { Transport } from '../tls/transport.js';
 import { createOpenApiDocument } from './document.js';
 
 const NOWHERE = { host: '', port: 0 };
@@ -24,14 +27,20 @@ const MANAGEMENT: ManagementConfig = {
   allowedNames: new Set(),
 };
 
+const NO_CREDENTIALS = LiveFiles.open(new Map(), (): Credentials => {
+  const nothing = Buffer.alloc(0);
+  return { certificate: nothing, key: nothing, notAfterMs: 0, authorities: [], revocation: null };
+});
+
 /** A configuration that nobody reads: in preview, Nest makes no provider. */
 const UNREAD: ControlConfig = {
   trustDomain: '',
   ingress: INGRESS,
   management: MANAGEMENT,
   plain: NOWHERE,
-  tls: { certificateFile: '', keyFile: '', clientCaFile: '' },
-  operators: parseOperators('{}'),
+  tls: { certificateFile: '', keyFile: '', clientCaFile: '', revocationFile: null, revocationGraceMs: 0 },
+  reloadIntervalMs: 0,
+  operators: LiveFiles.open(new Map(), () => new Operators(new Map())),
   maxConnections: 0,
   drainDelayMs: 0,
   drainMs: 0,
@@ -40,7 +49,9 @@ const UNREAD: ControlConfig = {
 
 /** The document that management publishes, made from the routes alone: nothing is read, connected or started. */
 export async function describeListeners(): Promise<OpenAPIObject> {
-  const program = { config: UNREAD, log: pino({ enabled: false }), metrics: new Metrics() };
+  const log = pino({ enabled: false });
+  const transport = new Transport(NO_CREDENTIALS, { trustDomain: '', graceMs: 0 }, log);
+  const program = { config: UNREAD, log, metrics: new Metrics(), transport };
   const listeners = [];
   for (const module of [
     IngressModule.forRoot(program, INGRESS),

@@ -2,7 +2,12 @@ import { FAILURES, type FailureCode } from '@valise/contracts/failure';
 import { Problem } from '@valise/contracts/wire';
 import { schemaPath, type Schema } from './schemas.js';
 
-const OF_EVERY_ROUTE: readonly FailureCode[] = ['rate_limited', 'request_timeout', 'internal_error'];
+const OF_EVERY_ROUTE: readonly FailureCode[] = [
+  'rate_limited',
+  'revocation_unavailable',
+  'request_timeout',
+  'internal_error',
+];
 const OF_EVERY_BODY: readonly FailureCode[] = ['request_too_large', 'unsupported_content_type'];
 const OF_EVERY_WORKER_ROUTE: readonly FailureCode[] = [
   'invalid_worker_request',

@@ -83,7 +83,7 @@ describe('a revocation list', () => {
     expect([...lists.values()].map(({ revoked }) => revoked.size)).toEqual([1, 0]);
   });
 
-  it('takes 50,000 entries in less than a second', async () => {
+  it('takes 50,000 entries in less than a second', () => {
     const date = der(0x17, Buffer.from('261130000000Z'));
     const entries = Array.from({ length: 50_000 }, (_, index) => {
       const serial = Buffer.alloc(16, 0x41);

@@ -1,20 +1,19 @@
-import { readFileSync } from 'node:fs';
 import type { ServerOptions } from 'node:https';
 import { constants } from 'node:crypto';
-import type { TlsFiles } from '../config/control-config.js';
+import type { Credentials } from './credentials.js';
 
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 120_000;
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
-const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Mutual TLS 1.3: a client without a certificate of our authority does not get past the handshake. */
-export function mutualTlsOptions(files: TlsFiles): ServerOptions {
+/**
+ * Mutual TLS 1.3: a client without a certificate of our authorities does not get past the handshake. Revocation lists
+ * are not among the options: OpenSSL would refuse everybody, and not say why, when one is missing or out of date.
+ */
+export function mutualTlsOptions({ certificate, key, authorities }: Credentials): ServerOptions {
   return {
-    cert: readFileSync(files.certificateFile),
-    key: readFileSync(files.keyFile),
-    ca: readFileSync(files.clientCaFile),
+    cert: certificate,
+    key,
+    // What we have parsed, so that OpenSSL trusts what we judge by and nothing else of the file.
+    ca: authorities.map((authority) => authority.toString()),
     requestCert: true,
     rejectUnauthorized: true,
     minVersion: 'TLSv1.3',
@@ -22,9 +21,5 @@ export function mutualTlsOptions(files: TlsFiles): ServerOptions {
     secureOptions: constants.SSL_OP_NO_TICKET,
     sessionTimeout: 1,
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
   };
 }

@@ -56,6 +56,10 @@ export const FAILURES = {
   request_too_large: { status: 413, title: 'The body is larger than this route takes.' },
   unsupported_content_type: { status: 415, title: 'The body is not of the type this route takes.' },
   rate_limited: { status: 429, title: 'Too many requests, or too many refused ones; ask again later.' },
+  revocation_unavailable: {
+    status: 503,
+    title: 'Whether the certificate is revoked cannot be known now; ask again.',
+  },
   internal_error: { status: 500, title: 'The request failed for a reason that is not the caller’s.' },
   request_timeout: { status: 504, title: 'The request did not end within its deadline.' },
 
