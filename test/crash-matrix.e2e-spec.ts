@@ -22,7 +22,7 @@ interface Crashed {
   readonly run: CrashRun;
 }
 
-const ofClaim = (at: string): Crash => ({ at, after: FIRST });
+const ofClaim = (at: string): Crash => ({ at: [at], after: FIRST });
 
 /** The boundaries of an attempt that nothing disturbs before its last, in their order. */
 async function record(worker: CrashWorker, crash: Crash): Promise<string[]> {
@@ -42,12 +42,24 @@ async function crashAt(worker: CrashWorker, boundaries: readonly string[]): Prom
   return crashed;
 }
 
-/** One run: killed while it runs, and then at each boundary of what the next lives do about that. */
+/** Killed while it runs, and then at each boundary of what the next lives do about that, as long as there is one. */
 async function crashAgainAt(worker: CrashWorker, boundaries: readonly string[]): Promise<Crashed[]> {
-  const run = await worker.queue();
-  await worker.liveUntil(ofClaim('started'));
-  for (const at of boundaries) await worker.liveUntil({ at });
-  return [{ boundary: 'started, and all of the recovery', worker, run }];
+  const crashed: Crashed[] = [];
+  let isOver = true;
+  for (const boundary of boundaries) {
+    if (!isOver) isOver = (await crash(worker, boundary)) !== boundary;
+    if (!isOver) continue;
+    crashed.push({ boundary: `${boundary} of a recovery`, worker, run: await worker.queue() });
+    await worker.liveUntil(ofClaim('started'));
+    isOver = (await crash(worker, boundary)) !== boundary;
+    expect({ boundary, isOver }).toEqual({ boundary, isOver: false });
+  }
+  return crashed;
+}
+
+/** Where a recovery died that was to die at `boundary`, or at its own end. */
+async function crash(worker: CrashWorker, boundary: string): Promise<string | undefined> {
+  return passedBoundaries(await worker.liveUntil({ at: [boundary, LAST] })).at(-1);
 }
 
 /** The last life lives on until all runs have ended. */
@@ -80,7 +92,7 @@ describe.each(Array.from({ length: verification.crashes }, (_, pass) => pass + 1
         record(first, ofClaim(LAST)),
         record(refused, ofClaim(LAST)),
         record(recovering, ofClaim('started')).then(async () =>
-          passedBoundaries(await recovering.liveUntil({ at: LAST })),
+          passedBoundaries(await recovering.liveUntil({ at: [LAST] })),
         ),
       ]);
       const ofRefusalAlone = ofRefusal.filter((boundary) => !ofAttempt.includes(boundary));

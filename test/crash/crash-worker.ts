@@ -14,9 +14,9 @@ import { PROJECT, publication } from '../support/postgres-world.js';
 const LEASE_DURATION_MS = '60000';
 const DEADLINE_MS = 60_000;
 
-/** Where the worker is killed: at the boundary, the first time after it passed the other one. */
+/** Where the worker is killed: at the first of the boundaries, once it has passed the other one. */
 export interface Crash {
-  readonly at: string;
+  readonly at: readonly string[];
   readonly after?: string;
 }
 
@@ -96,7 +96,7 @@ export class CrashWorker {
       ...(process.getuid?.() === 0 && { VALISE_SLOT_UID_BASE: String(this.uidBase) }),
       ...(crash && {
         NODE_OPTIONS: `--import=${pathToFileURL(join(__dirname, 'worker-crash.mjs')).href}`,
-        CRASH_AT: crash.at,
+        CRASH_AT: crash.at.join(','),
         ...(crash.after !== undefined && { CRASH_AFTER: crash.after }),
       }),
     });
@@ -108,7 +108,7 @@ export class CrashWorker {
   async liveUntil(crash: Crash): Promise<Program> {
     const program = await this.live(crash);
     const isDead = await within(DEADLINE_MS, endOf(program));
-    if (!isDead) throw new Error(`the worker never came to ${crash.at}: ${lastWords(program)}`);
+    if (!isDead) throw new Error(`the worker never came to ${crash.at.join(' or ')}: ${lastWords(program)}`);
     return program;
   }
 
@@ -132,12 +132,14 @@ export class CrashWorker {
     void endOf(program).then(() => {
       life.isOver = true;
     });
-    for (let seen = 0; !life.isOver; await pause(10)) {
+    let seen = 0;
+    while (!life.isOver) {
       for (; seen < program.lines.length; seen += 1) {
         const { event, runId } = program.lines[seen]!;
         const run = this.runs.find((candidate) => candidate.runId === runId);
         if (event === 'running_acknowledged' && run) writeFileSync(join(run.directory, 'go'), '');
       }
+      await pause(10);
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Loaded before the worker (`--import`): the process is killed, as by the kernel, when it reaches the boundary CRASH_AT
- * that its hook `Steps` names, for the first time after CRASH_AFTER where that is given.
+ * Loaded before the worker (`--import`): the process is killed, as by the kernel, when it reaches one of the
+ * boundaries CRASH_AT (by commas) that its hook `Steps` names, once it has passed CRASH_AFTER where that is given.
  */
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
@@ -13,7 +13,7 @@ let armed = CRASH_AFTER === undefined;
 
 function passing(boundary) {
   armed ||= boundary === CRASH_AFTER;
-  if (armed && boundary === CRASH_AT) process.kill(process.pid, 'SIGKILL');
+  if (armed && CRASH_AT.split(',').includes(boundary)) process.kill(process.pid, 'SIGKILL');
 }
 
 const { reached, journal } = Steps.prototype;
