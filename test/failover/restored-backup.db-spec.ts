@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sha256Hex } from '@valise/contracts/documents';
+import { Dawdling } from '../history/dawdling.js';
 import { Random } from '../history/random.js';
 import { Stage } from '../history/stage.js';
 import {
@@ -22,7 +23,7 @@ let cluster: ReplicatedPostgres;
 let stage: Stage;
 beforeAll(async () => {
   cluster = await ReplicatedPostgres.start();
-  stage = await Stage.open(cluster, { lowered: false, random: new Random(1) });
+  stage = await Stage.open(cluster, { lowered: false, pace: new Dawdling(new Random(1)) });
 }, 120_000);
 afterAll(async () => {
   await stage.close();

@@ -1,13 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { sha256Hex } from '@valise/contracts/documents';
 import type { ReasonCode } from '@valise/contracts/failure';
-import type { ActivationResponse } from '@valise/contracts/wire';
-import { completion, delivery, renewal, running, type Held } from '../support/postgres-world.js';
-import type { CallKind } from './history.js';
-import type { Asked } from './recorder.js';
-import { asRemembered, shown, type Memory, type Scene } from './scene.js';
+import type { Memory, Scene } from './scene.js';
+import { Voice } from './voice.js';
 
+const OUTCOMES = ['succeeded', 'failed', 'cancelled', 'timed_out'] as const;
 const REASONS: readonly (ReasonCode | undefined)[] = [
   undefined,
   'secret_unavailable',
@@ -18,10 +14,14 @@ const REASONS: readonly (ReasonCode | undefined)[] = [
 
 /** Whoever speaks about an attempt: its holder, its former holder, or a worker with somebody else's memory. */
 export class AttemptPlayer {
+  private readonly voice: Voice;
+
   constructor(
     private readonly scene: Scene,
-    readonly workerId: string,
-  ) {}
+    workerId: string,
+  ) {
+    this.voice = new Voice(scene, workerId);
+  }
 
   /** Says something about the attempt; mostly what comes next, sometimes anything. */
   async speak(memory: Memory): Promise<void> {
@@ -69,91 +69,38 @@ export class AttemptPlayer {
   }
 
   /** Now and then a version that the lease had, or never had. */
-  private misremembered(memory: Memory): Memory {
+  private versionOf({ version }: Memory): number {
     const { random } = this.scene;
-    if (!random.chance(0.15)) return memory;
-    return { ...memory, version: Math.max(0, memory.version + random.below(4) - 2) };
+    return random.chance(0.15) ? Math.max(0, version + random.below(4) - 2) : version;
   }
 
   private async starting(memory: Memory): Promise<void> {
-    const { held, asked } = this.prepare('starting', memory);
-    const key = { ...held.worker, workerId: this.workerId };
-    const answer = await this.scene.recorder.call(
-      asked,
-      () => this.scene.stage.attempts.starting(key, held.fence),
-      activated(memory, 'starting'),
-    );
+    const answer = await this.voice.starting(memory, this.versionOf(memory));
     if (!answer && this.scene.random.chance(0.7)) memory.phase = 'over';
   }
 
   private async running(memory: Memory): Promise<void> {
-    const { held, asked } = this.prepare('running', memory);
-    const key = { ...held.worker, workerId: this.workerId };
-    await this.scene.recorder.call(
-      asked,
-      () => this.scene.stage.attempts.running(key, running(held)),
-      activated(memory, 'running'),
-    );
+    await this.voice.running(memory, this.versionOf(memory));
   }
 
   private async startFailure(memory: Memory): Promise<void> {
-    const { held, asked } = this.prepare('start_failure', memory);
-    const reasonCode = this.scene.random.pick(REASONS);
-    await this.scene.recorder.call(
-      asked,
-      () =>
-        this.scene.stage.attempts.startFailure(
-          { ...held.worker, workerId: this.workerId },
-          { ...held.fence, ...(reasonCode && { reasonCode }) },
-        ),
-      activated(memory, 'over'),
-    );
+    await this.voice.startFailure(memory, this.scene.random.pick(REASONS), this.versionOf(memory));
   }
 
   private async complete(memory: Memory): Promise<void> {
-    const { held, asked } = this.prepare('completion', memory);
-    const outcome = this.scene.random.pick(['succeeded', 'failed', 'cancelled', 'timed_out'] as const);
-    const exitCode = outcome === 'succeeded' ? 0 : 1;
-    const result = { outcome: outcome ?? 'failed', startedAtMs: 1, finishedAtMs: 2, exitCode };
-    await this.scene.recorder.call(
-      asked,
-      () =>
-        this.scene.stage.attempts.complete(
-          { ...held.worker, workerId: this.workerId },
-          completion(held, { result }),
-        ),
-      ({ status, attemptId }) => {
-        memory.phase = 'over';
-        return { answer: status, attemptId };
-      },
-    );
+    const outcome = this.scene.random.pick(OUTCOMES) ?? 'failed';
+    await this.voice.complete(memory, outcome, this.versionOf(memory));
   }
 
   private async renew(memory: Memory): Promise<void> {
-    const { held, asked } = this.prepare('renew', memory);
-    const answer = await this.scene.recorder.call(
-      asked,
-      () => this.scene.stage.leases.renew({ ...held.worker, workerId: this.workerId }, renewal(held)),
-      ({ status, leaseVersion }) => {
-        if (status !== 'terminal') memory.version = Math.max(memory.version, leaseVersion);
-        return { answer: status, attemptId: held.fence.attemptId, leaseVersion };
-      },
-    );
+    const answer = await this.voice.renew(memory, this.versionOf(memory));
     if (!answer && this.scene.random.chance(0.7)) memory.phase = 'over';
     // Told to stop, it asks all the same.
     if (answer?.status === 'stop_requested' && this.scene.random.chance(0.8)) await this.deliver(memory);
   }
 
   private async deliver(memory: Memory): Promise<void> {
-    const { held, asked } = this.prepare('deliver', memory);
-    const { deliveries } = this.scene.stage;
-    const caller = { ...held.worker, workerId: this.workerId, certificateSerial: '01' };
-    const requestId = sha256Hex(randomUUID());
-    const grant = await this.scene.recorder.call(
-      { ...asked, requestId },
-      () => deliveries.authorize(caller, delivery(held), requestId),
-      ({ recordId, attemptId }) => ({ answer: 'granted', recordId, attemptId }),
-    );
+    const grant = await this.voice.deliver(memory, this.versionOf(memory));
     // A worker that is fenced renews and asks again.
     if (!grant && memory.phase !== 'over' && this.scene.random.chance(0.6)) return this.renew(memory);
     // Some controls die before they can say what became of it.
@@ -163,31 +110,6 @@ export class AttemptPlayer {
       [2, 'custody_failed'],
       [1, 'aborted'],
     ] as const);
-    await this.scene.recorder.call(
-      { kind: 'settle', workerId: this.workerId },
-      () => deliveries.settle(grant, outcome),
-      () => ({ answer: outcome, recordId: grant.recordId }),
-    );
+    await this.voice.settle(grant, outcome);
   }
-
-  private prepare(kind: CallKind, memory: Memory): { held: Held; asked: Asked } {
-    const remembered = this.misremembered(memory);
-    return {
-      held: asRemembered(remembered),
-      asked: { kind, workerId: this.workerId, fence: shown(remembered) },
-    };
-  }
-}
-
-function activated(memory: Memory, phase: Memory['phase']) {
-  return ({ status, snapshot }: ActivationResponse) => {
-    memory.phase = snapshot.attemptStatus === 'starting' || status === 'applied' ? phase : memory.phase;
-    if (status === 'already_terminal') memory.phase = 'over';
-    return {
-      answer: status,
-      attemptId: snapshot.attemptId,
-      leaseVersion: snapshot.leaseVersion,
-      leaseGeneration: snapshot.leaseGeneration,
-    };
-  };
 }

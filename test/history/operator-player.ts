@@ -62,7 +62,7 @@ export class OperatorPlayer {
     });
   }
 
-  private changeRun(kind: 'cancel_run' | 'retry_run', runId: string): Promise<void> {
+  changeRun(kind: 'cancel_run' | 'retry_run', runId: string): Promise<void> {
     const { runs } = this.scene.stage;
     const mutationId = randomUUID();
     return this.mutate(kind, async () => {
@@ -81,7 +81,7 @@ export class OperatorPlayer {
     await this.put(workerId, request);
   }
 
-  private async put(workerId: string, request: PutWorkerRequest): Promise<void> {
+  async put(workerId: string, request: PutWorkerRequest): Promise<void> {
     const fences = request.status === 'revoked' || !request.projects.includes(PROJECT);
     await this.scene.recorder.call(
       { kind: 'put_worker', workerId },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from './history.js';
+import { Dawdling } from './dawdling.js';
 import { newLeaseToken, OPERATOR, PROJECT, registration } from '../support/postgres-world.js';
 import type { History } from './history.js';
 import { OperatorPlayer } from './operator-player.js';
@@ -34,7 +35,7 @@ export interface Played extends History {
  */
 export async function play(database: Database, options: PlayOptions): Promise<Played> {
   const random = new Random(options.seed);
-  const stage = await Stage.open(database, { lowered: options.lowered, random });
+  const stage = await Stage.open(database, { lowered: options.lowered, pace: new Dawdling(random) });
   try {
     const recorder = new Recorder();
     const scene = new Scene(database, stage, recorder, random, options.operations);
@@ -58,19 +59,25 @@ export async function play(database: Database, options: PlayOptions): Promise<Pl
     });
     const playing = [...players, ...operators, time].map((player) => player.play());
     await Promise.all([...playing, ...sweepers, meanwhile]);
-    await time.runOut();
-    const moves = await readTrail(database);
-    const final = await readFinal(database);
-    const claimable = await claimAll(stage, nextSessionId());
-    const { calls, faults } = recorder;
-    return { calls, moves, final, claimable, faults, retried: stage.transactions.counts.retried };
+    return await conclude(scene, time, nextSessionId());
   } finally {
     await stage.close();
   }
 }
 
+/** Time passes until nothing happens any more: all that can be known of the play. */
+export async function conclude(scene: Scene, time: TimePlayer, sessionId: string): Promise<Played> {
+  const { database, recorder, stage } = scene;
+  await time.runOut();
+  const moves = await readTrail(database);
+  const final = await readFinal(database);
+  const claimable = await claimAll(stage, sessionId);
+  const { calls, faults } = recorder;
+  return { calls, moves, final, claimable, faults, retried: stage.transactions.counts.retried };
+}
+
 /** UUIDv7s, each larger than the last. */
-function sessionIds(): () => string {
+export function sessionIds(): () => string {
   let moment = 0;
   let order = 0;
   return () => {

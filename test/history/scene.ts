@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { leaseTokenDigest } from '@valise/contracts/documents';
+import type { Offer } from '@valise/contracts/wire';
 import type { Database } from './history.js';
-import { OPERATOR, PROJECT, plainSpec, publication, type Held } from '../support/postgres-world.js';
+import {
+  fenceOf,
+  OPERATOR,
+  PROJECT,
+  plainSpec,
+  publication,
+  type Held,
+  type TestWorker,
+} from '../support/postgres-world.js';
 import type { ShownFence } from './history.js';
 import type { Random } from './random.js';
 import type { Recorder } from './recorder.js';
@@ -73,6 +82,12 @@ export class Scene {
     const starting = recent.filter(({ phase }) => phase === 'starting');
     return this.random.pick(starting.length > 0 && this.random.chance(0.5) ? starting : recent);
   }
+}
+
+/** What a worker knows of a claim when it has just been answered. */
+export function rememberClaim(worker: TestWorker, offer: Offer, leaseToken: string): Memory {
+  const held = { worker, offer, fence: fenceOf(worker, offer, leaseToken) };
+  return { held, version: offer.lease.version, phase: 'claimed' };
 }
 
 export function shown({ held, version }: Memory): ShownFence {

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
   AttemptService,
@@ -17,16 +16,22 @@ import {
 } from '@valise/authority';
 import { DataSource } from 'typeorm';
 import type { Database } from './history.js';
-import type { Random } from './random.js';
 
 type Run = TransactionRunner['run'];
 type Options = Parameters<Run>[0];
+type Isolation = Options['isolation'];
 type Tx = Parameters<Parameters<Run>[1]>[0];
 
 export interface StageOptions {
   /** Every transaction runs at READ COMMITTED, as if somebody had changed the isolation levels. */
   readonly lowered: boolean;
-  readonly random: Random;
+  readonly pace: Pace;
+}
+
+/** What happens between the statements of a transaction. */
+export interface Pace {
+  /** Before each statement, and before COMMIT. */
+  before(what: 'statement' | 'commit', isolation: Isolation): Promise<void>;
 }
 
 // A denial past the limit is counted, not recorded; here every one is to be seen. Sweepers come often.
@@ -38,17 +43,7 @@ const POOL_SIZES: Partial<Record<ProcessRole, number>> = {
   valise_sweeper: 4,
 };
 
-/** How likely a statement leaves late, and by how many milliseconds at most. */
-interface Dawdling {
-  readonly chance: number;
-  readonly atMostMs: number;
-}
-
-const WITH_LOCKS: Dawdling = { chance: 0.25, atMostMs: 12 };
-// What reads before it locks has time to be overtaken, and keeps nobody waiting.
-const WITHOUT_LOCKS: Dawdling = { chance: 0.6, atMostMs: 40 };
-
-/** The authority's services under their roles, over a network that dawdles between statements: races get their time. */
+/** The authority's services under their roles, each transaction at the pace of the play. */
 export class Stage {
   private constructor(
     private readonly ingress: TestingModule,
@@ -70,7 +65,7 @@ export class Stage {
       })
         .overrideProvider(TransactionRunner)
         .useFactory({
-          factory: (dataSource: DataSource) => new DawdlingRunner(dataSource, options),
+          factory: (dataSource: DataSource) => new PacedRunner(dataSource, options),
           inject: [DataSource],
         })
         .compile();
@@ -114,7 +109,7 @@ export class Stage {
   }
 }
 
-class DawdlingRunner extends TransactionRunner {
+class PacedRunner extends TransactionRunner {
   constructor(
     dataSource: DataSource,
     private readonly stage: StageOptions,
@@ -123,17 +118,19 @@ class DawdlingRunner extends TransactionRunner {
   }
 
   override run<T>(options: Options, work: (tx: Tx) => Promise<T>): Promise<T> {
-    const { lowered, random } = this.stage;
+    const { lowered, pace } = this.stage;
     const level: Options = lowered ? { ...options, isolation: 'READ COMMITTED' } : options;
-    const late = options.isolation === 'SERIALIZABLE' ? WITHOUT_LOCKS : WITH_LOCKS;
-    return super.run(level, (tx) => work(dawdling(tx, random, late)));
+    return super.run(level, async (tx) => {
+      const done = await work(paced(tx, pace, options.isolation));
+      await pace.before('commit', options.isolation);
+      return done;
+    });
   }
 }
 
-/** The same transaction, some of whose statements leave late. */
-function dawdling(tx: Tx, random: Random, { chance, atMostMs }: Dawdling): Tx {
+function paced(tx: Tx, pace: Pace, isolation: Isolation): Tx {
   const query: Tx['query'] = async (...statement) => {
-    if (random.chance(chance)) await pause(random.below(atMostMs));
+    await pace.before('statement', isolation);
     return tx.query(...statement);
   };
   return new Proxy(tx, {

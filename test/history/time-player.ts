@@ -21,10 +21,14 @@ export class TimePlayer {
       await random.weighted<() => Promise<void>>([
         [6, () => this.scene.expireLease(attemptId)],
         [4, () => this.scene.pass(DELIVERY, attemptId)],
-        [3, () => this.scene.pass(DEADLINE, runId)],
+        [3, () => this.passDeadline(runId)],
         [0.5, () => this.scene.pass(SESSION, random.pick(this.scene.workerIds) ?? '')],
       ])();
     }
+  }
+
+  passDeadline(runId: string): Promise<void> {
+    return this.scene.pass(DEADLINE, runId);
   }
 
   /** Sweeps until everybody is done. */
@@ -46,7 +50,7 @@ export class TimePlayer {
   }
 
   /** True when there was nothing to do. */
-  private async sweepOnce(): Promise<boolean> {
+  async sweepOnce(): Promise<boolean> {
     const report = await this.scene.recorder.call(
       { kind: 'sweep' },
       () => this.scene.stage.sweeper.sweep(),

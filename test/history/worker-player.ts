@@ -5,9 +5,10 @@ import {
   SESSION_TRANSITION_SCHEMA,
   type SessionTransitionResponse,
 } from '@valise/contracts/wire';
-import { fenceOf, newLeaseToken, registration, type TestWorker } from '../support/postgres-world.js';
+import { newLeaseToken, registration, type TestWorker } from '../support/postgres-world.js';
 import { AttemptPlayer } from './attempt-player.js';
-import type { Memory, Scene } from './scene.js';
+import { rememberClaim, type Memory, type Scene } from './scene.js';
+import { Voice, type ShownOffer } from './voice.js';
 
 const giveUp = (memory: Memory): void => {
   memory.phase = 'over';
@@ -16,17 +17,19 @@ const SLOTS = { maxConcurrentRuns: 6, availableSlots: 6 };
 
 /** One hostile worker: works, repeats itself, arrives late, lives twice, and tries what it saw of others. */
 export class WorkerPlayer {
-  private readonly voice: AttemptPlayer;
+  private readonly speaker: AttemptPlayer;
+  private readonly voice: Voice;
   private readonly own: Memory[] = [];
   private session: { sessionId: string; generation: number; version: number } | null = null;
-  private lastOffer: { offerId: string; leaseToken: string } | null = null;
+  private lastOffer: ShownOffer | null = null;
 
   constructor(
     private readonly scene: Scene,
     private readonly workerId: string,
     private readonly nextSessionId: () => string,
   ) {
-    this.voice = new AttemptPlayer(scene, workerId);
+    this.speaker = new AttemptPlayer(scene, workerId);
+    this.voice = new Voice(scene, workerId);
   }
 
   async play(): Promise<void> {
@@ -53,14 +56,14 @@ export class WorkerPlayer {
   }
 
   private async speakOf(memory: Memory | undefined): Promise<void> {
-    if (memory) await this.voice.speak(memory);
+    if (memory) await this.speaker.speak(memory);
   }
 
   /** A restarted worker registers while the one it replaces still speaks and claims. */
   private async liveTwice(memory: Memory | undefined): Promise<void> {
     await Promise.all([
       this.register(this.nextSessionId()),
-      memory && this.voice.atOnce(memory),
+      memory && this.speaker.atOnce(memory),
       this.claim(null),
     ]);
   }
@@ -120,34 +123,20 @@ export class WorkerPlayer {
   }
 
   /** Asks for work, with a new offer or once more with one that was used. */
-  private async claim(repeated: WorkerPlayer['lastOffer']): Promise<void> {
+  private async claim(repeated: ShownOffer | null): Promise<void> {
     const { session, scene } = this;
     if (!session) return;
     const { offerId, leaseToken } = repeated ?? { offerId: randomUUID(), leaseToken: newLeaseToken() };
     this.lastOffer = { offerId, leaseToken };
     const worker: TestWorker = { ...this.keyOf(session), generation: session.generation };
-    const answer = await scene.recorder.call(
-      { kind: 'claim', workerId: this.workerId, requestId: offerId },
-      () => scene.stage.leases.claim(worker, { workerGeneration: session.generation, offerId, leaseToken }),
-      ({ offer, reason }) => {
-        if (!offer) {
-          if (reason === 'no_candidates') scene.hungry += 1;
-          return { answer: reason ?? 'idle' };
-        }
-        if (offer.deliveryKind === 'new_claim') {
-          const held = { worker, offer, fence: fenceOf(worker, offer, leaseToken) };
-          const memory: Memory = { held, version: offer.lease.version, phase: 'claimed' };
-          this.own.push(memory);
-          scene.memories.push(memory);
-        }
-        return {
-          answer: offer.deliveryKind,
-          attemptId: offer.candidate.attemptId,
-          leaseGeneration: offer.lease.leaseGeneration,
-          leaseVersion: offer.lease.version,
-        };
-      },
-    );
+    const answer = await this.voice.claim(worker, this.lastOffer);
+    const offer = answer?.offer;
+    if (answer?.reason === 'no_candidates') scene.hungry += 1;
+    if (offer?.deliveryKind === 'new_claim') {
+      const memory = rememberClaim(worker, offer, leaseToken);
+      this.own.push(memory);
+      scene.memories.push(memory);
+    }
     // An idle answer asks for patience, and gets some.
     if (answer && !answer.offer) await pause(scene.random.below(50));
   }
