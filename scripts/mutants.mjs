@@ -10,16 +10,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { giveUp, prepare, PROGRAMS, ROOT } from './prepare.mjs';
 
-const COPIED = [
-  'apps',
-  'libs',
-  'test',
-  'dist',
-  'jest.config.mjs',
-  'tsconfig.json',
-  'nest-cli.json',
-  'package.json',
-];
+const COPIED = ['apps', 'libs', 'test', 'jest.config.mjs', 'tsconfig.json', 'nest-cli.json', 'package.json'];
 
 /** `{rule, file, from, to, test}`: `from` stands exactly once in `file`; `test` is the spec that must fail. */
 function readMutants() {
@@ -57,9 +48,11 @@ function runSpec(scratch, spec) {
   return result;
 }
 
+const runsPrograms = (test) => test.endsWith('.e2e-spec.ts');
+
 /** End-to-end tests run what is built. Gives back how to restore it, or null when the mutant does not build. */
 function rebuild(scratch, file, test) {
-  if (!test.endsWith('.e2e-spec.ts')) return () => undefined;
+  if (!runsPrograms(test)) return () => undefined;
   const [, program] = /^apps\/(\w+)\//.exec(file) ?? [];
   const programs = program ? [program] : PROGRAMS;
   const nest = join(ROOT, 'node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
@@ -103,13 +96,15 @@ async function main() {
   const mutants = process.argv.includes('--only')
     ? all.filter(({ rule, list }) => rule.includes(only) || list.includes(only))
     : all;
-  await prepare(PROGRAMS);
+  const isEndToEnd = mutants.some(({ test }) => runsPrograms(test));
+  await prepare(isEndToEnd ? PROGRAMS : []);
   const scratch = mkdtempSync(join(tmpdir(), 'valise-mutants-'));
   let killed = 0;
   let survived = 0;
   try {
-    for (const entry of COPIED) cpSync(join(ROOT, entry), join(scratch, entry), { recursive: true });
-    cpSync(join(ROOT, 'dist'), join(scratch, 'dist-as-built'), { recursive: true });
+    const copied = isEndToEnd ? [...COPIED, 'dist'] : COPIED;
+    for (const entry of copied) cpSync(join(ROOT, entry), join(scratch, entry), { recursive: true });
+    if (isEndToEnd) cpSync(join(ROOT, 'dist'), join(scratch, 'dist-as-built'), { recursive: true });
     for (const entry of ['node_modules', 'scripts']) symlinkSync(join(ROOT, entry), join(scratch, entry));
     for (const spec of new Set(mutants.map(({ test }) => test))) {
       const { numFailedTests, numPassedTests, numRuntimeErrorTestSuites } = runSpec(scratch, spec);
