@@ -2,7 +2,6 @@ import { Body, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { SecretDeliveryRequest, SecretDeliveryResponse } from '@valise/contracts/wire';
 import type { Place } from '../http/admission.js';
-import { OfKind } from '../http/admission.interceptor.js';
 import { Answers } from '../http/answers.js';
 import { BodyDigest, Caller, RequestPlace, type WorkerCaller } from '../http/callers.js';
 import { WorkerRoutes } from '../http/worker-routes.js';
@@ -14,7 +13,6 @@ export class DeliveryController {
 
   /** Hands the worker the secret material of the attempt whose live lease it holds. */
   @Post('secrets')
-  @OfKind('delivery')
   @Answers(
     SecretDeliveryResponse,
     'worker_secret_delivery_fenced',

@@ -36,10 +36,10 @@ export class DeliveryService {
     place: Place,
   ): Promise<void> {
     const grant = await this.timed('authorise', () => this.authority.authorize(caller, request, bodyDigest));
+    // The connection is back in the pool: files that hang and workers that read slowly take nobody's turn.
+    place.rest();
     const deadlineAtMs = grant.respondByMs;
     const document = await this.timed('custody', () => this.prepare(grant, deadlineAtMs));
-    // Whoever reads slowly takes nobody's turn.
-    place.rest();
     const outcome = await this.timed('write', () =>
       sendDocument(response, document, deadlineAtMs - performance.now()),
     );

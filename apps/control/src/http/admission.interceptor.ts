@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import type { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
-import type { Observable } from 'rxjs';
+import { finalize, type Observable } from 'rxjs';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Kind } from './admission.js';
 import { type Admissions, LIFETIME_MS } from './admissions.js';
@@ -52,6 +52,10 @@ export class AdmissionInterceptor implements NestInterceptor {
       { kind },
       (performance.now() - waitsSinceMs) / 1000,
     );
-    return next.handle();
+    return next.handle().pipe(
+      finalize(() => {
+        place.rest();
+      }),
+    );
   }
 }

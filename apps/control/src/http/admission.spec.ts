@@ -1,7 +1,13 @@
 import { ValiseError } from '@valise/contracts/failure';
 import { Admission, type AdmissionLimits, type Place } from './admission.js';
 
-const LIMITS: AdmissionLimits = { running: 4, places: 100, placesPerCaller: 50, waitMs: 60_000 };
+const LIMITS: AdmissionLimits = {
+  running: 4,
+  runningPerCaller: 2,
+  places: 100,
+  placesPerCaller: 50,
+  waitMs: 60_000,
+};
 
 const admission = (limits: Partial<AdmissionLimits> = {}): Admission =>
   new Admission({ ...LIMITS, ...limits }, 'worker_ingress_unavailable');
@@ -63,7 +69,7 @@ describe('an admission', () => {
     expect([turns.order.join(''), all.load]).toEqual(['abcde', { running: 4, waiting: 0 }]);
   });
 
-  it('gives one caller half of the turns and no more, though nobody else asks', async () => {
+  it('gives one caller its share of the turns and no more, though nobody else asks', async () => {
     const turns = new Turns(admission());
     for (let count = 0; count < 10; count += 1) turns.ask('a');
     await settled();

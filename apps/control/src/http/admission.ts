@@ -1,13 +1,15 @@
 import { ValiseError, type FailureCode } from '@valise/contracts/failure';
 
-/** What bounds a request: the database alone, the files of a delivery, or who sends or reads megabytes. */
-export const KINDS = ['call', 'delivery', 'transfer'] as const;
+/** What a request waits for once its turn has come: the database alone, or also whoever sends or reads megabytes. */
+export const KINDS = ['call', 'transfer'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** How many requests of one kind a listener takes. */
 export interface AdmissionLimits {
-  /** At work at once; one caller's are at most half of them. */
+  /** At work at once. */
   readonly running: number;
+  /** Of these, one caller's. */
+  readonly runningPerCaller: number;
   /** In the house at once, those at work included. */
   readonly places: number;
   /** Of these, one caller's. */
@@ -36,16 +38,13 @@ export class Admission {
   private readonly callers = new Map<string, Caller>();
   /** Callers with a request that waits, the next one's first. */
   private readonly round = new Set<Caller>();
-  private readonly runningPerCaller: number;
   private places = 0;
   private running = 0;
 
   constructor(
     readonly limits: AdmissionLimits,
     private readonly unavailable: FailureCode & `${string}_unavailable`,
-  ) {
-    this.runningPerCaller = Math.ceil(limits.running / 2);
-  }
+  ) {}
 
   /** Requests in the house; those that are not at work wait for their body, their turn or the end of their answer. */
   get load(): { readonly running: number; readonly waiting: number } {
@@ -107,7 +106,7 @@ export class Admission {
   private giveTurns(): void {
     for (const caller of this.round) {
       if (this.running >= this.limits.running) return;
-      if (caller.running >= this.runningPerCaller) continue;
+      if (caller.running >= this.limits.runningPerCaller) continue;
       const place = caller.waiting.shift();
       this.round.delete(caller);
       // A set is walked in the order of insertion, and what is added on the way is walked too.
@@ -165,7 +164,7 @@ export class Place {
     this.waiter = null;
   }
 
-  /** The work is done, though its answer may take its time: the turn is somebody else's. */
+  /** What the turn was for is done, though files or the answer may take their time: the turn is somebody else's. */
   rest(): void {
     if (!this.isRunning) return;
     this.isRunning = false;

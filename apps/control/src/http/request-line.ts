@@ -21,6 +21,11 @@ export interface RequestLineOptions {
  */
 export function requestLine({ listener, log, metrics, drain }: RequestLineOptions) {
   return (request: CalledRequest, response: Response, next: NextFunction): void => {
+    // A pipelined request: its answer would be queued, and a queued answer never says that its connection is gone.
+    if (!response.socket) {
+      request.socket.destroy();
+      return;
+    }
     const requestId = randomUUID();
     const startedAt = performance.now();
     response.setHeader('x-request-id', requestId);
