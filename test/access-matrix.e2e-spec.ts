@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { Lifetime } from '../apps/cli/src/demo/pki.js';
 import { type OPERATORS, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
 import { newSessionId } from './support/played-worker.js';
+import { MutualTlsClient, type Outcome } from './support/mutual-tls-client.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/postgres-world.js';
+import { TestAuthority } from './support/test-authority.js';
+import type { TestIdentity, TestPki } from './support/test-pki.js';
 import { type Answer, WorkerClient } from './support/worker-client.js';
 
 const deployment = useDeployment(useDatabase());
@@ -46,6 +50,45 @@ const MATRIX: Record<string, readonly Caller[]> = {
   'GET /openapi.json': KNOWN,
 };
 
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Certificates that open no route, whoever they name; and what their bearer gets: no byte, or 401. */
+const BAD_CERTIFICATES: Record<
+  string,
+  { readonly gets: Outcome; of: (name: string, pki: TestPki) => Promise<TestIdentity | null> }
+> = {
+  none: { gets: 'closed', of: () => Promise.resolve(null) },
+  'of a foreign authority': {
+    gets: 'closed',
+    of: async (name, pki) => pki.client(name, undefined, await TestAuthority.create()),
+  },
+  expired: { gets: 'closed', of: (name, pki) => pki.client(name, lasting(-2 * HOUR_MS, -HOUR_MS)) },
+  'not yet valid': { gets: 'closed', of: (name, pki) => pki.client(name, lasting(HOUR_MS, 2 * HOUR_MS)) },
+  revoked: {
+    gets: 'closed',
+    of: async (name, pki) => {
+      const identity = await pki.client(name);
+      await pki.revoke(identity);
+      await deployment().reload();
+      return identity;
+    },
+  },
+  'with two names': { gets: 401, of: (name, pki) => pki.client([name, `${name}-2`]) },
+  'of another trust domain': {
+    gets: 401,
+    of: (name, pki) => pki.client(name.replace(TRUST_DOMAIN, 'elsewhere.test')),
+  },
+  'with a common name only': {
+    gets: 401,
+    of: (name, pki) => pki.commonName(name.slice(name.lastIndexOf('/') + 1)),
+  },
+};
+
+const lasting = (fromMs: number, toMs: number): Lifetime => ({
+  notBefore: new Date(Date.now() + fromMs),
+  notAfter: new Date(Date.now() + toMs),
+});
+
 const clients = new Map<string, WorkerClient>();
 
 /** The caller, at the listener that has the route. */
@@ -62,8 +105,15 @@ async function clientOf(caller: Caller, listener: 'ingress' | 'management'): Pro
   return client;
 }
 
-/** Calls the route with an empty body: who may call it gets as far as its contract. */
-async function call(route: string, caller: Caller): Promise<Answer> {
+interface RouteCall {
+  readonly listener: 'ingress' | 'management';
+  readonly method: string;
+  readonly path: string;
+  readonly body: Buffer | null;
+}
+
+/** A call with an empty body: who may make it gets as far as the route's contract. */
+function callOf(route: string): RouteCall {
   const [method = '', template = ''] = route.split(' ');
   const path = template
     .replace('{workerId}', WORKER)
@@ -71,9 +121,26 @@ async function call(route: string, caller: Caller): Promise<Answer> {
     .replace('{projectId}', PROJECT)
     .replace('{taskId}', 'task-1')
     .replace('{runId}', randomUUID());
-  const client = await clientOf(caller, template.startsWith(INGRESS) ? 'ingress' : 'management');
-  const body = method === 'GET' ? null : Buffer.from('{}');
+  const listener = template.startsWith(INGRESS) ? 'ingress' : 'management';
+  return { listener, method, path, body: method === 'GET' ? null : Buffer.from('{}') };
+}
+
+async function call(route: string, caller: Caller): Promise<Answer> {
+  const { listener, method, path, body } = callOf(route);
+  const client = await clientOf(caller, listener);
   return client.send(method, path, body, body ? { 'content-type': 'application/json' } : {});
+}
+
+/** What the route's own caller gets with this certificate instead of a good one, on a connection of its own. */
+async function callWith(route: string, identity: TestIdentity | null): Promise<Outcome> {
+  const { listener, method, path, body } = callOf(route);
+  const { ports, pki } = deployment();
+  const client = await MutualTlsClient.open(ports[listener], pki.caFile, identity);
+  const head = [`${method} ${path} HTTP/1.1`, 'host: localhost'];
+  if (body) head.push('content-type: application/json', `content-length: ${body.length}`);
+  const outcome = await client.ask(`${head.join('\r\n')}\r\n\r\n${body?.toString() ?? ''}`);
+  await client.close();
+  return outcome;
 }
 
 afterAll(() => {
@@ -98,5 +165,18 @@ describe('the access matrix', () => {
     const { status } = await call(route, caller);
     if (allowed.includes(caller)) expect([401, 403]).not.toContain(status);
     else expect([401, 403]).toContain(status);
+  });
+
+  describe.each(Object.entries(BAD_CERTIFICATES))('with a certificate that is bad: %s', (_, { of, gets }) => {
+    const identities: Record<string, TestIdentity | null> = {};
+    beforeAll(async () => {
+      const { pki } = deployment();
+      identities.ingress = await of(`spiffe://${TRUST_DOMAIN}/worker/${WORKER}`, pki);
+      identities.management = await of(`spiffe://${TRUST_DOMAIN}/operator/alice`, pki);
+    });
+
+    it.each(Object.keys(MATRIX))('opens %s to nobody', async (route) => {
+      expect(await callWith(route, identities[callOf(route).listener] ?? null)).toBe(gets);
+    });
   });
 });

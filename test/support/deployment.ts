@@ -7,6 +7,7 @@ import type { PublishTaskRequest, PutWorkerRequest, RunView } from '@valise/cont
 import { ManagementClient } from '../../apps/cli/src/demo/management-client.js';
 import type { IdentityFiles } from '../../apps/cli/src/demo/pki.js';
 import { Program } from '../../apps/cli/src/demo/program.js';
+import { FILE_SETS } from '../../apps/control/src/tls/transport-facts.js';
 import type { TestDatabase } from './postgres.js';
 import { BUNDLE, PROJECT, publication, SECRET } from './postgres-world.js';
 import { PlayedWorker } from './played-worker.js';
@@ -23,6 +24,7 @@ export const OPERATORS = {
   elsewhere: { 'another-project': 'admin' },
 };
 const START_DEADLINE_MS = 30_000;
+const RELOAD_DEADLINE_MS = 20_000;
 const ROOT = join(__dirname, '../..');
 const ENDED = ['succeeded', 'failed', 'cancelled', 'timed_out', 'lost'];
 
@@ -40,6 +42,7 @@ export class Deployment {
     readonly pki: TestPki,
   ) {}
 
+  control: Program;
   ports: { readonly ingress: number; readonly management: number; readonly plain: number };
   management: ManagementClient;
 
@@ -66,6 +69,7 @@ export class Deployment {
 
   private async startControl(settings: Readonly<Record<string, string>>): Promise<void> {
     const { pki, database } = this;
+    await pki.revoke();
     const control = await pki.server('control');
     const operator = await pki.operator('alice');
     const file = (name: string, content: string): string => {
@@ -84,10 +88,12 @@ export class Deployment {
       VALISE_TLS_CERTIFICATE_FILE: control.certificateFile,
       VALISE_TLS_KEY_FILE: control.keyFile,
       VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
+      VALISE_TLS_REVOCATION_FILE: pki.revocationFile,
       VALISE_SECRETS_DIRECTORY: join(this.directory, 'secrets'),
       VALISE_OPERATORS_FILE: file('operators', JSON.stringify(OPERATORS)),
       ...settings,
     });
+    this.control = program;
     const line = await program.waitFor(
       'listening',
       AbortSignal.timeout(START_DEADLINE_MS),
@@ -103,6 +109,21 @@ export class Deployment {
       pki.caFile,
       operator,
     );
+  }
+
+  /** Control reads its files again; answers, for each set of them, whether it took them. */
+  async reload(): Promise<Readonly<Record<string, boolean>>> {
+    const { lines, pid } = this.control;
+    const before = lines.length;
+    process.kill(pid, 'SIGHUP');
+    const deadline = performance.now() + RELOAD_DEADLINE_MS;
+    for (;;) {
+      const said = lines.slice(before).filter(({ event }) => String(event).startsWith('reload'));
+      const taken = new Map(said.map(({ set, event }) => [String(set), event === 'reloaded']));
+      if (taken.size === FILE_SETS.length) return Object.fromEntries(taken);
+      if (performance.now() > deadline) throw new Error(`control did not reload\n${this.logs()}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
   }
 
   /** A worker as a process. */

@@ -14,6 +14,7 @@ export class TestPki {
   readonly caFile: string;
   /** Written by `writeLists`. */
   readonly revocationFile: string;
+  private readonly revoked: string[] = [];
   private issued = 0;
 
   private constructor(
@@ -69,11 +70,10 @@ export class TestPki {
     replaceFile(this.revocationFile, (await Promise.all(texts)).join(''));
   }
 
-  /** Lays the list of this authority alone: it revokes these. */
+  /** Lays the list of this authority alone: it revokes these and all that were revoked before. */
   revoke(...identities: readonly TestIdentity[]): Promise<void> {
-    return this.writeLists([
-      [this.authority, { revoked: identities.map(({ serialNumber }) => serialNumber) }],
-    ]);
+    this.revoked.push(...identities.map(({ serialNumber }) => serialNumber));
+    return this.writeLists([[this.authority, { revoked: this.revoked }]]);
   }
 
   private async write(

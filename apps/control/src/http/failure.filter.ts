@@ -30,7 +30,10 @@ export class FailureFilter implements ExceptionFilter {
       response.destroy();
       return;
     }
-    if (!request.complete && !mayDiscard(request, failure)) response.setHeader('connection', 'close');
+    // Nobody is known by this connection's certificate, and a connection has no other.
+    const isNobodys = FAILURES[failure.code].status === 401;
+    if (isNobodys || (!request.complete && !mayDiscard(request, failure)))
+      response.setHeader('connection', 'close');
     sendProblem(response, failure);
   }
 
