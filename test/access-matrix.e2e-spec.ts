@@ -47,6 +47,8 @@ const MATRIX: Record<string, readonly Caller[]> = {
   [`POST ${RUN}/retry`]: EDITORS,
   [`GET ${RUN}/deliveries`]: READERS,
   [`GET ${RUN}/log`]: READERS,
+  'GET /api/v3/audit': ['alice'],
+  'GET /api/v3/audit/after/{cursor}': ['alice'],
   'GET /openapi.json': KNOWN,
 };
 
@@ -120,6 +122,7 @@ function callOf(route: string): RouteCall {
     .replace('{sessionId}', newSessionId())
     .replace('{projectId}', PROJECT)
     .replace('{taskId}', 'task-1')
+    .replace('{cursor}', '0.0')
     .replace('{runId}', randomUUID());
   const listener = template.startsWith(INGRESS) ? 'ingress' : 'management';
   return { listener, method, path, body: method === 'GET' ? null : Buffer.from('{}') };

@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { AuthorityModule } from '@valise/authority';
 import { RunLogController } from './artifacts/run-log.controller.js';
+import { AuditController } from './audit/audit.controller.js';
 import type { ManagementConfig } from './config/control-config.js';
 import { DeliveryRecordController } from './deliveries/delivery-record.controller.js';
 import { OperatorCertificateGuard } from './http/operator-certificate.guard.js';
@@ -36,6 +37,7 @@ export class ManagementModule {
         RunController,
         RunLogController,
         DeliveryRecordController,
+        AuditController,
         OpenApiController,
       ],
       providers: [{ provide: APP_GUARD, useClass: OperatorCertificateGuard }, PublishedDocument],

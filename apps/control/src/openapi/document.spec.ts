@@ -74,6 +74,6 @@ describe('the OpenAPI document', () => {
       'artifacts',
       'secrets',
     ]);
-    expect(routes.filter((route) => !route.includes('…'))).toHaveLength(10);
+    expect(routes.filter((route) => !route.includes('…'))).toHaveLength(12);
   });
 });

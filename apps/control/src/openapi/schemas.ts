@@ -14,7 +14,7 @@ export function wireSchemas(): Record<string, Schema> {
 
 /** The schema of a field that stands in a path. */
 export function pathSchema(name: string): Schema {
-  const paths = [wire.WorkerSessionPath, wire.WorkerPath, wire.TaskPath, wire.RunPath];
+  const paths = [wire.WorkerSessionPath, wire.WorkerPath, wire.TaskPath, wire.RunPath, wire.AuditPath];
   const field = paths.map((path) => wire.fieldsOf(path).get(name)).find((found) => found !== undefined);
   if (!field) throw new Error(`no DTO describes the path parameter ${name}`);
   return field.schema;

@@ -142,6 +142,24 @@ describe('the audit trail', () => {
     expect(new Set(followed.map(({ cursor }) => cursor)).size).toBe(WRITERS * EACH);
   });
 
+  it('has pages that say where the next one begins, also where there is none yet', async () => {
+    const first = await audit.page(null);
+    const end = await audit.page(first.next);
+    expect(end).toEqual({ events: [], next: first.next });
+    await put('paged');
+    const { events, next } = await audit.page(end.next);
+    expect(events).toEqual([
+      expect.objectContaining({
+        action: 'put_worker',
+        subjectId: 'paged',
+        cursor: next,
+        facts: expect.anything(),
+      }),
+    ]);
+    expect(events[0]).not.toHaveProperty('projectId');
+    expect(await audit.page('0.0')).toMatchObject({ next });
+  });
+
   it.each(['', '1', '1.', '.1', '1.2.3', '-1.2', '01.2', '1.2 ', "1.2'", `${'9'.repeat(20)}.1`])(
     'has no event at %j',
     async (cursor) => {

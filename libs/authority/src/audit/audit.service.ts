@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import type { AuditPage } from '@valise/contracts/wire';
 import { MANAGEMENT } from '../database/isolation.js';
 import { TransactionRunner } from '../database/transaction-runner.js';
-import { parseAuditCursor, type AuditPosition, type AuditRecord } from './audit.js';
+import { auditCursor, auditView, parseAuditCursor, type AuditPosition, type AuditRecord } from './audit.js';
 import { AuditRepository } from './audit.repository.js';
 
 const MAX_EVENTS = 1000;
@@ -14,6 +15,12 @@ export class AuditService {
     private readonly transactions: TransactionRunner,
     private readonly audit: AuditRepository,
   ) {}
+
+  /** The page after the cursor, or the first, and where the next one begins. @throws ValiseError invalid_request */
+  async page(after: string | null): Promise<AuditPage> {
+    const events = await this.list(after, MAX_EVENTS);
+    return { events: events.map(auditView), next: events.at(-1)?.cursor ?? after ?? auditCursor(BEGINNING) };
+  }
 
   /**
    * Up to `limit` (a thousand at most) events after the cursor, or from the beginning. Whoever goes on from the last

@@ -1,23 +1,14 @@
 import { ValiseError } from '@valise/contracts/failure';
+import type { AuditAction, AuditActor, AuditEventView } from '@valise/contracts/wire';
 
 /** The caller of a management mutation, as its certificate names it. */
 export interface Operator {
   readonly operatorId: string;
 }
 
-export type AuditAction =
-  | 'put_worker'
-  | 'publish_task'
-  | 'start_run'
-  | 'cancel_run'
-  | 'retry_run'
-  | 'expire_lease'
-  | 'request_stop'
-  | 'count_denials';
-
 /** What was done to what by whom, without content: identifiers, counts and closed words. */
 export interface AuditEvent {
-  readonly actorKind: 'operator' | 'sweeper';
+  readonly actorKind: AuditActor;
   readonly actorId: string;
   readonly action: AuditAction;
   readonly projectId: string | null;
@@ -50,4 +41,8 @@ export function parseAuditCursor(text: string): AuditPosition {
     throw new ValiseError('invalid_request', { field: 'after', rule: 'cursor' });
   }
   return { transactionId, eventId };
+}
+
+export function auditView({ projectId, facts, ...event }: AuditRecord): AuditEventView {
+  return { ...event, ...(projectId !== null && { projectId }), facts: { ...facts } };
 }

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { ValiseError } from '@valise/contracts/failure';
+import type { AuditAction } from '@valise/contracts/wire';
 import { ArtifactRepository } from '../artifacts/artifact.repository.js';
 import { ExecutionRepository } from '../attempts/execution.repository.js';
 import { MoveRepository } from '../attempts/move.repository.js';
-import type { AuditAction } from '../audit/audit.js';
 import { AuditRepository } from '../audit/audit.repository.js';
 import { MANAGEMENT } from '../database/isolation.js';
 import { BEGINNING } from '../database/position.js';

@@ -52,6 +52,17 @@ const delivery = {
 const worker = { status: 'active', projects: [of.projectId], labels: { zone: 'eu-1' } } as const;
 
 /** Of every class that an operator and control exchange, and of the one refusal that both listeners give. */
+const event = {
+  cursor: '7421.96',
+  occurredAtMs: of.atMs,
+  actorKind: 'operator',
+  actorId: 'alice',
+  action: 'start_run',
+  projectId: of.projectId,
+  subjectId: of.runId,
+  facts: { taskId: of.taskId },
+} as const;
+
 export const MANAGEMENT_EXAMPLES = [
   [wire.WorkerPath, { workerId: of.workerId }],
   [wire.TaskPath, { projectId: of.projectId, taskId: of.taskId }],
@@ -80,6 +91,9 @@ export const MANAGEMENT_EXAMPLES = [
   [wire.RunMutationResponse, { ...run, outcome: 'applied' }],
   [wire.DeliveryRecordView, delivery],
   [wire.DeliveryRecordList, { deliveries: [delivery] }],
+  [wire.AuditPath, { cursor: event.cursor }],
+  [wire.AuditEventView, event],
+  [wire.AuditPage, { events: [event], next: event.cursor }],
   [
     wire.Problem,
     {

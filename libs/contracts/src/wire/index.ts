@@ -12,6 +12,7 @@ export {
   type FieldSchema,
 } from './fields.js';
 export * from './lease.dto.js';
+export * from './audit.dto.js';
 export * from './management-path.dto.js';
 export * from './management.dto.js';
 export * from './offer.dto.js';
