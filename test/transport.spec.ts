@@ -210,10 +210,8 @@ describe('certificates on the disk', () => {
     await listen();
     const worker = await pki.worker('w-1');
     const before = await open(worker);
-    const renewed = await pki.server('renewed');
     const answer = before.ask('GET / HTTP/1.1\r\nHost: localhost\r\n');
-    copyFileSync(renewed.certificateFile, own.certificateFile);
-    copyFileSync(renewed.keyFile, own.keyFile);
+    const renewed = pki.replace(own, await pki.server('renewed'));
     await timer.reload();
     before.socket.write('\r\n');
     expect(await answer).toBe(200);
@@ -546,7 +544,5 @@ const damaged = (): string => pem('CERTIFICATE', Buffer.from('3003020100', 'hex'
 /** Control's certificate is another one, with its key, which lasts this long. */
 async function renewWith(fromMs: number, toMs: number): Promise<void> {
   const lifetime = { notBefore: new Date(Date.now() + fromMs), notAfter: new Date(Date.now() + toMs) };
-  const identity = await pki.server('renewed', lifetime);
-  copyFileSync(identity.certificateFile, own.certificateFile);
-  copyFileSync(identity.keyFile, own.keyFile);
+  pki.replace(own, await pki.server('renewed', lifetime));
 }

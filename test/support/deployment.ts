@@ -11,7 +11,7 @@ import { FILE_SETS } from '../../apps/control/src/tls/transport-facts.js';
 import type { TestDatabase } from './postgres.js';
 import { BUNDLE, PROJECT, publication, SECRET } from './postgres-world.js';
 import { PlayedWorker } from './played-worker.js';
-import { TestPki } from './test-pki.js';
+import { type TestIdentity, TestPki } from './test-pki.js';
 import { WorkerClient } from './worker-client.js';
 
 export const TRUST_DOMAIN = 'valise.test';
@@ -43,6 +43,8 @@ export class Deployment {
   ) {}
 
   control: Program;
+  /** Control's own certificate, as it was at the start. */
+  server: TestIdentity;
   ports: { readonly ingress: number; readonly management: number; readonly plain: number };
   management: ManagementClient;
 
@@ -71,6 +73,7 @@ export class Deployment {
     const { pki, database } = this;
     await pki.revoke();
     const control = await pki.server('control');
+    this.server = control;
     const operator = await pki.operator('alice');
     const file = (name: string, content: string): string => {
       const path = join(this.directory, name);

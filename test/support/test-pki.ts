@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ExtendedKeyUsage, type JsonGeneralName } from '@peculiar/x509';
 import type { IdentityFiles, Lifetime } from '../../apps/cli/src/demo/pki.js';
@@ -74,6 +74,13 @@ export class TestPki {
   revoke(...identities: readonly TestIdentity[]): Promise<void> {
     this.revoked.push(...identities.map(({ serialNumber }) => serialNumber));
     return this.writeLists([[this.authority, { revoked: this.revoked }]]);
+  }
+
+  /** Puts the identity where another one lies. */
+  replace({ certificateFile, keyFile }: IdentityFiles, by: TestIdentity): TestIdentity {
+    replaceFile(certificateFile, readFileSync(by.certificateFile));
+    replaceFile(keyFile, readFileSync(by.keyFile));
+    return { certificateFile, keyFile, serialNumber: by.serialNumber };
   }
 
   private async write(

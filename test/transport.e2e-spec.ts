@@ -1,0 +1,180 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OPERATORS, useDeployment } from './support/deployment.js';
+import { MutualTlsClient, type Outcome } from './support/mutual-tls-client.js';
+import { PlainAddress } from './support/plain-address.js';
+import { newSessionId } from './support/played-worker.js';
+import { useDatabase } from './support/postgres.js';
+import { PROJECT, registration } from './support/postgres-world.js';
+import { replaceFile, type TestIdentity } from './support/test-pki.js';
+import { type Answer, WorkerClient } from './support/worker-client.js';
+
+const HOUR_MS = 60 * 60 * 1000;
+const DEADLINE_MS = 20_000;
+
+const database = useDatabase();
+const deployment = useDeployment(database, { VALISE_RELOAD_INTERVAL_MS: '200' });
+
+beforeAll(async () => {
+  for (const workerId of ['w-1', 'bad', 'good']) await deployment().allow(workerId);
+});
+
+const register = (client: WorkerClient): Promise<Answer> =>
+  client.call(newSessionId(), 'register', registration());
+
+function callerOf(workerId: string, identity: TestIdentity): WorkerClient {
+  return deployment().caller(workerId, identity);
+}
+
+/** What a new connection of the worker gets. */
+async function ask(workerId: string, identity: TestIdentity): Promise<[number, unknown] | 'closed'> {
+  const client = callerOf(workerId, identity);
+  try {
+    const { status, json } = await register(client);
+    return [status, json.code];
+  } catch {
+    return 'closed';
+  } finally {
+    client.close();
+  }
+}
+
+const connectionOf = (identity: TestIdentity): Promise<MutualTlsClient> =>
+  MutualTlsClient.open(deployment().ports.ingress, deployment().pki.caFile, identity);
+
+const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
+
+async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS;
+  while (!(await holds())) {
+    if (performance.now() > deadline)
+      throw new Error(`it never came to this: ${what}\n${deployment().logs()}`);
+  }
+}
+
+describe('a worker whose certificate is revoked', () => {
+  it('loses its live connection by itself, gets no new one, and nobody else notices', async () => {
+    const { pki } = deployment();
+    const [bad, good] = [await pki.worker('bad'), await pki.worker('good')];
+    const live = await connectionOf(bad);
+    const other = callerOf('good', good);
+    expect([await ask('bad', bad), (await register(other)).status]).toEqual([[200, undefined], 200]);
+    await pki.revoke(bad);
+    await live.closed;
+    expect([await ask('bad', bad), (await register(other)).status]).toEqual(['closed', 200]);
+    expect(await plain().metric('valise_connections_destroyed_total{reason="revoked"}')).toBe(1);
+    expect(await plain().metric('valise_handshake_failures_total{reason="certificate_revoked"}')).toBe(1);
+    other.close();
+  });
+});
+
+describe('a revocation list', () => {
+  afterEach(async () => {
+    await deployment().pki.revoke();
+    expect(await deployment().reload()).toEqual({ certificates: true, operators: true });
+  });
+
+  it('that is garbage leaves the last good one in force, and raises an alert', async () => {
+    const { pki } = deployment();
+    const worker = await pki.worker('w-1');
+    replaceFile(pki.revocationFile, 'hunter2');
+    expect(await deployment().reload()).toEqual({ certificates: false, operators: true });
+    expect(await ask('w-1', worker)).toEqual([200, undefined]);
+    expect(await plain().metric('valise_reload_failing{files="certificates"}')).toBe(1);
+    expect(deployment().logs()).not.toContain('hunter2');
+  });
+
+  it('past its next update refuses every caller of both listeners, with a reason of its own, and no longer than it lies there', async () => {
+    const { pki } = deployment();
+    const worker = await pki.worker('w-1');
+    const passed = {
+      thisUpdate: new Date(Date.now() - 2 * HOUR_MS),
+      nextUpdate: new Date(Date.now() - 1000),
+    };
+    await pki.writeLists([[pki.authority, passed]]);
+    await deployment().reload();
+    expect(await ask('w-1', worker)).toEqual([503, 'revocation_unavailable']);
+    await expect(deployment().management.run(PROJECT, 'x')).rejects.toThrow();
+    await plain().until('valise_revocation_overdue', 1);
+    await pki.revoke();
+    await deployment().reload();
+    expect(await ask('w-1', worker)).toEqual([200, undefined]);
+    expect(await plain().metric('valise_revocation_overdue')).toBe(0);
+  });
+});
+
+describe('files of control that change', () => {
+  it('give operators their roles anew, and a file that is bad leaves the last good roles', async () => {
+    const { directory, pki, ports } = deployment();
+    const path = join(directory, 'operators');
+    const bob = new WorkerClient(ports.management, 'bob', pki.caFile, await pki.operator('bob'));
+    const status = async (): Promise<Outcome> => (await bob.send('GET', '/openapi.json', null)).status;
+    expect(await status()).toBe(403);
+    writeFileSync(path, JSON.stringify({ ...OPERATORS, bob: { '*': 'viewer' } }));
+    await deployment().reload();
+    expect(await status()).toBe(200);
+    writeFileSync(path, '{"bob": "hunter2"}');
+    expect(await deployment().reload()).toEqual({ certificates: true, operators: false });
+    expect(await status()).toBe(200);
+    writeFileSync(path, JSON.stringify(OPERATORS));
+    await deployment().reload();
+    expect(await status()).toBe(403);
+    bob.close();
+  });
+
+  it('are found without a signal: new connections get the renewed certificate of control', async () => {
+    const { pki, server } = deployment();
+    const serial = async (): Promise<string> => {
+      const client = await connectionOf(await pki.worker('w-1'));
+      const { serialNumber } = client.socket.getPeerCertificate();
+      await client.close();
+      return serialNumber.toLowerCase();
+    };
+    expect(await serial()).toBe(server.serialNumber);
+    const renewed = pki.replace(server, await pki.server('renewed'));
+    await until(async () => (await serial()) === renewed.serialNumber, 'the renewed certificate');
+  });
+});
+
+describe('a request to the worker-facing listener', () => {
+  const HEAD = `POST /api/v3/worker-ingress/workers/w-1/sessions/${newSessionId()}/register HTTP/1.1\r\nhost: x\r\n`;
+
+  it.each([
+    [
+      '413: a declared body over the limit',
+      413,
+      'content-type: application/json\r\ncontent-length: 65537\r\n\r\n',
+    ],
+    [
+      '415: a compressed body',
+      415,
+      'content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}',
+    ],
+    [
+      '400: two lengths',
+      400,
+      'content-type: application/json\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}',
+    ],
+    [
+      '400: a length and chunks',
+      400,
+      'content-type: application/json\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    ],
+    [
+      '400: a length that is no number',
+      400,
+      'content-type: application/json\r\ncontent-length: -2\r\n\r\n{}',
+    ],
+  ])('is answered %s', async (_, status, rest) => {
+    const client = await connectionOf(await deployment().pki.worker('w-1'));
+    expect(await client.ask(HEAD + rest)).toBe(status);
+    await client.close();
+  });
+
+  it('gets no compressed answer, whatever it accepts', async () => {
+    const client = callerOf('w-1', await deployment().pki.worker('w-1'));
+    const answer = await client.send('POST', '/', null, { 'accept-encoding': 'gzip, br' });
+    expect(answer.headers['content-encoding']).toBeUndefined();
+    client.close();
+  });
+});
