@@ -7,7 +7,7 @@ import { report, verification } from '../support/verification.js';
 import { ask, workThrough, type Replays } from './replays.js';
 import { ReplicatedPostgres } from './replicated-postgres.js';
 
-const OPERATIONS = 1000;
+const OPERATIONS = 600;
 const PATIENCE_MS = 120_000;
 const { promotions, seed } = verification;
 

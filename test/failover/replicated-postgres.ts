@@ -5,11 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { migrate, PROCESS_ROLES, type ProcessRole } from '@valise/authority';
-import {
-  initialiseTemplate,
-  startEmbeddedPostgres,
-  type EmbeddedPostgres,
-} from '../../apps/cli/src/demo/embedded-postgres.js';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../apps/cli/src/demo/embedded-postgres.js';
+import { provideTemplate } from '../support/postgres.js';
 import { Gateway } from './gateway.js';
 
 const ROLE_PASSWORD = 'valise-test-role';
@@ -34,8 +31,13 @@ export class ReplicatedPostgres {
     // The server's account walks through.
     chmodSync(directory, 0o711);
     const home = join(directory, 'primary');
-    await initialiseTemplate(home);
-    const primary = await startEmbeddedPostgres({ directory: home, durable: false, settings: SETTINGS });
+    const template = await provideTemplate();
+    const primary = await startEmbeddedPostgres({
+      directory: home,
+      template,
+      durable: false,
+      settings: SETTINGS,
+    });
     try {
       await migrate(primary.url);
       for (const role of PROCESS_ROLES) {
@@ -141,7 +143,7 @@ async function backUp(primary: EmbeddedPostgres, home: string): Promise<void> {
   });
   // The copy is whole only with what was written while it was made.
   spawnSync('cp', ['-a', join(primary.dataDirectory, 'pg_wal'), data]);
-  spawnSync('cp', ['-a', join(primary.dataDirectory, '..', PASSWORD_FILE), home]);
+  writeAs(primary, join(home, PASSWORD_FILE), new URL(primary.url).password);
   for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
   writeAs(primary, join(data, 'backup_label'), label);
 }

@@ -176,7 +176,7 @@ function isAlive(pid: number): boolean {
 }
 
 /** One empty cluster per user of this machine, made by whoever comes first. */
-async function provideTemplate(): Promise<string> {
+export async function provideTemplate(): Promise<string> {
   const uid = process.getuid?.() ?? 0;
   const template = join(tmpdir(), `valise-pg-template-18.4-${uid}`);
   if (isOurs(template, uid)) return template;
