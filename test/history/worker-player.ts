@@ -131,14 +131,14 @@ export class WorkerPlayer {
     const worker: TestWorker = { ...this.keyOf(session), generation: session.generation };
     const answer = await this.voice.claim(worker, this.lastOffer);
     const offer = answer?.offer;
-    if (answer?.reason === 'no_candidates') scene.hungry += 1;
+    if (answer && !offer) scene.hungry += 1;
     if (offer?.deliveryKind === 'new_claim') {
       const memory = rememberClaim(worker, offer, leaseToken);
       this.own.push(memory);
       scene.memories.push(memory);
     }
     // An idle answer asks for patience, and gets some.
-    if (answer && !answer.offer) await pause(scene.random.below(50));
+    if (answer && !answer.offer) await pause(scene.random.below(120));
   }
 
   private keyOf({ sessionId }: { sessionId: string }): { workerId: string; sessionId: string } {

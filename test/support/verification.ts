@@ -16,7 +16,7 @@ export interface Verification {
 }
 
 const SHORT: Verification = {
-  operations: 2000,
+  operations: 1600,
   seed: 4960204,
   attempts: 100,
   promotions: 1,
