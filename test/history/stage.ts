@@ -133,8 +133,15 @@ function paced(tx: Tx, pace: Pace, isolation: Isolation): Tx {
     await pace.before('statement', isolation);
     return tx.query(...statement);
   };
+  const queryAndCommit: Tx['queryAndCommit'] = async (...statement) => {
+    await pace.before('statement', isolation);
+    return tx.queryAndCommit(...statement);
+  };
+  const own: Partial<Tx> = { query, queryAndCommit };
   return new Proxy(tx, {
     get: (target, property) =>
-      property === 'query' ? query : (Reflect.get(target, property, target) as unknown),
+      Object.hasOwn(own, property)
+        ? own[property as keyof Tx]
+        : (Reflect.get(target, property, target) as unknown),
   });
 }

@@ -40,6 +40,8 @@ export function connectionOptions(
     extra: {
       options: serverOptions(server),
       keepAlive: true,
+      // Statements that need no answer in between go out together (transaction-runner.ts).
+      pipeline: true,
       // For a server that does not even say that its own limit has passed.
       query_timeout: settings.statementTimeoutMs + SILENCE_MS,
     },

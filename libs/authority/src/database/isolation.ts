@@ -22,10 +22,19 @@ export const PUBLISHING: TransactionOptions = {
 export const DELIVERY: TransactionOptions = {
   isolation: 'SERIALIZABLE',
   unavailable: 'worker_secret_delivery_unavailable',
+  shape: 'reads_first',
 };
 
-/** What became of a delivery: one insert, and the lease's counter given back. */
+/** The record of a denial that the conditional write decided: one statement, which reads nothing but its counter. */
+export const DENIAL: TransactionOptions = {
+  isolation: 'READ COMMITTED',
+  unavailable: 'worker_secret_delivery_unavailable',
+  shape: 'one_statement',
+};
+
+/** What became of a delivery: one insert, and the lease's counter given back, in one statement. */
 export const SETTLEMENT: TransactionOptions = {
   isolation: 'READ COMMITTED',
   unavailable: 'worker_secret_delivery_unavailable',
+  shape: 'one_statement',
 };

@@ -99,6 +99,49 @@ describe('a transaction', () => {
     expect([await count(1), await count(2)]).toEqual([1, 1]);
   });
 
+  it('commits with its last statement where that says so, and takes no further one', async () => {
+    let after: unknown;
+    await runner.run({ ...SERIALIZABLE, shape: 'reads_first' }, async (tx) => {
+      await tx.query('SELECT count FROM public.counters WHERE id = 1');
+      await tx.queryAndCommit('UPDATE public.counters SET count = count + 1 WHERE id = 1');
+      expect(await count()).toBe(1);
+      after = await add(tx).catch((error: unknown) => error);
+    });
+    expect(after).toMatchObject({ message: 'nothing follows the statement that ends a transaction' });
+    expect(await count()).toBe(1);
+  });
+
+  it('is run again when the COMMIT behind its last statement cannot be serialized', async () => {
+    let times = 0;
+    await runner.run({ ...SERIALIZABLE, shape: 'reads_first' }, async (tx) => {
+      times += 1;
+      await tx.query('SELECT count FROM public.counters WHERE id = 1');
+      if (times === 1) await database().query('UPDATE public.counters SET count = 10 WHERE id = 1');
+      await tx.queryAndCommit('UPDATE public.counters SET count = count + 1 WHERE id = 1');
+    });
+    expect(times).toBe(2);
+    expect(await count()).toBe(11);
+  });
+
+  it('does nothing when it cannot begin, although its first statement went along', async () => {
+    const outcome = runner.run(
+      { ...SERIALIZABLE, isolation: 'NONSENSE' as 'SERIALIZABLE', shape: 'reads_first' },
+      (tx) => tx.query('SELECT count FROM public.counters WHERE id = 1'),
+    );
+    await expect(outcome).rejects.toMatchObject({ sqlState: '42601' });
+    await runner.run(COMMITTED, (tx) => add(tx));
+    expect(await count()).toBe(1);
+  });
+
+  it('of one statement is that statement alone', async () => {
+    const outcome = runner.run({ ...COMMITTED, shape: 'one_statement' }, async (tx) => {
+      await add(tx);
+      await add(tx);
+    });
+    await expect(outcome).rejects.toThrow('nothing follows the statement that ends a transaction');
+    expect(await count()).toBe(1);
+  });
+
   it('gives up after five retries, and says that nothing happened', async () => {
     let times = 0;
     const outcome = runner.run(SERIALIZABLE, async (tx) => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { ValiseError, type FailureCode } from '@valise/contracts/failure';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { DataSource, type QueryRunner } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
@@ -15,34 +15,100 @@ export type Parameter = string | number | boolean | null | Buffer | readonly str
 const MAX_RETRIES = 5;
 const RETRY_CEILING_MS = 200;
 
+/** How a transaction begins, and how much its work may do. */
+interface TxScope {
+  /** Sent together with the first statement; null when PostgreSQL has heard it, or nothing begins. */
+  readonly start: string | null;
+  /** False for a statement that PostgreSQL commits by itself. */
+  readonly several: boolean;
+}
+
 /**
  * An open transaction. Only the runner makes one, so a repository called outside a transaction does not compile.
  */
 export class Tx {
   #failed: DatabaseFault | null = null;
+  #start: string | null;
+  #deciding = false;
 
-  private constructor(private readonly queryRunner: QueryRunner) {}
+  private constructor(
+    private readonly client: PoolClient,
+    private readonly scope: TxScope,
+  ) {
+    this.#start = scope.start;
+  }
 
   /** For the runner alone. */
-  static of(queryRunner: QueryRunner): Tx {
-    return new Tx(queryRunner);
+  static of(client: PoolClient, scope: TxScope = { start: null, several: true }): Tx {
+    return new Tx(client, scope);
   }
 
   /** Runs one statement and returns its rows. @throws DatabaseFault */
-  async query<Row extends object>(statement: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
-    try {
-      const result = await this.queryRunner.query(statement, [...parameters], true);
-      return result.records as Row[];
-    } catch (error) {
-      this.#failed = databaseFault(error);
-      throw this.#failed;
-    }
+  query<Row extends object>(statement: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
+    return this.send(statement, parameters, !this.scope.several);
+  }
+
+  /**
+   * Runs the last statement, with COMMIT right behind it: what it did is committed when its rows are here.
+   * @throws DatabaseFault
+   */
+  queryAndCommit<Row extends object>(
+    statement: string,
+    parameters: readonly Parameter[] = [],
+  ): Promise<Row[]> {
+    return this.send(statement, parameters, true);
   }
 
   /** The fault after which PostgreSQL turns COMMIT into ROLLBACK without saying so, or null. */
   get failed(): DatabaseFault | null {
     return this.#failed;
   }
+
+  /** Whether the statement that ends the transaction is on its way or through. */
+  get deciding(): boolean {
+    return this.#deciding;
+  }
+
+  /**
+   * All that needs no answer in between leaves in one piece: each piece wakes a server process, and waits for it. The
+   * driver is called itself; nobody listens to TypeORM's events and its query log.
+   */
+  private async send<Row extends object>(
+    statement: string,
+    parameters: readonly Parameter[],
+    decides: boolean,
+  ): Promise<Row[]> {
+    if (this.#deciding) throw new Error('nothing follows the statement that ends a transaction');
+    this.#deciding = decides;
+    const { client } = this;
+    const { stream } = client.connection;
+    stream.cork();
+    const begun = this.#start === null ? null : client.query(this.#start);
+    const asked = client.query<Row>(statement, [...parameters]);
+    const committed = decides && this.scope.several ? client.query('COMMIT') : null;
+    stream.uncork();
+    this.#start = null;
+    try {
+      return (await inOrder(begun, asked, committed)).rows;
+    } catch (error) {
+      this.#failed = databaseFault(error);
+      throw this.#failed;
+    }
+  }
+}
+
+/** The middle one's result once all have ended well, else the first failure. */
+async function inOrder<T>(
+  before: Promise<unknown> | null,
+  asked: Promise<T>,
+  after: Promise<unknown> | null,
+): Promise<T> {
+  if (!before && !after) return asked;
+  const [begun, result, ended] = await Promise.allSettled([before, asked, after]);
+  if (begun.status === 'rejected') throw begun.reason;
+  if (result.status === 'rejected') throw result.reason;
+  if (ended.status === 'rejected') throw ended.reason;
+  return result.value;
 }
 
 export interface TransactionOptions {
@@ -51,6 +117,11 @@ export interface TransactionOptions {
   readonly unavailable: FailureCode & `${string}_unavailable`;
   /** Overrides the settings' deadline for the transaction with all its retries. */
   readonly deadlineMs?: number;
+  /**
+   * What may be saved of the round trips. `one_statement`: the work is one, and PostgreSQL commits it by itself.
+   * `reads_first`: START goes together with the first statement, which only reads: should START fail, it did nothing.
+   */
+  readonly shape?: 'one_statement' | 'reads_first';
 }
 
 /** How often transactions ended in which way since the process started. */
@@ -134,33 +205,35 @@ export class TransactionRunner {
 
   private async once<T>(options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
     const queryRunner = this.dataSource.createQueryRunner();
+    let tx: Tx | null = null;
     let ended = false;
     let lost = false;
     try {
-      const tx = Tx.of(queryRunner);
-      await this.connect(queryRunner);
-      await step(queryRunner, `START TRANSACTION ISOLATION LEVEL ${options.isolation}`, 'working');
+      const client = await this.connect(queryRunner);
+      tx = await begin(client, options);
       const result = await work(tx);
-      if (tx.failed) throw new Fault(tx.failed, 'working');
-      await step(queryRunner, 'COMMIT', 'committing');
+      if (tx.failed) throw tx.failed;
+      if (!tx.deciding) await step(client, 'COMMIT', 'committing');
       ended = true;
       return result;
     } catch (error) {
-      const cause = error instanceof DatabaseFault ? new Fault(error, 'working') : error;
+      const cause =
+        error instanceof DatabaseFault ? new Fault(error, tx?.deciding ? 'committing' : 'working') : error;
       lost = cause instanceof Fault && cause.fault.connectionLost;
       throw cause;
     } finally {
-      if (!ended && !lost) lost = await rollback(queryRunner);
+      // What ends by itself is ended already.
+      if (!ended && !lost && !tx?.deciding) lost = await rollback(queryRunner);
       if (lost) await abandon(queryRunner);
       await queryRunner.release();
     }
   }
 
-  /** The pool has handed out a connection, and how long that took is counted. */
-  private async connect(queryRunner: QueryRunner): Promise<void> {
+  /** The connection that the pool has handed out; how long that took is counted. */
+  private async connect(queryRunner: QueryRunner): Promise<PoolClient> {
     const askedAtMs = performance.now();
     try {
-      await queryRunner.connect();
+      return (await queryRunner.connect()) as PoolClient;
     } catch (error) {
       throw new Fault(databaseFault(error), 'working');
     } finally {
@@ -191,9 +264,18 @@ class Fault extends Error {
   }
 }
 
-async function step(queryRunner: QueryRunner, statement: string, phase: Fault['phase']): Promise<void> {
+/** A transaction that has begun, or does so with its first statement. */
+async function begin(client: PoolClient, { isolation, shape }: TransactionOptions): Promise<Tx> {
+  const start = `START TRANSACTION ISOLATION LEVEL ${isolation}`;
+  if (shape === 'one_statement') return Tx.of(client, { start: null, several: false });
+  if (shape === 'reads_first') return Tx.of(client, { start, several: true });
+  await step(client, start, 'working');
+  return Tx.of(client);
+}
+
+async function step(client: PoolClient, statement: string, phase: Fault['phase']): Promise<void> {
   try {
-    await queryRunner.query(statement);
+    await client.query(statement);
   } catch (error) {
     throw new Fault(databaseFault(error), phase);
   }

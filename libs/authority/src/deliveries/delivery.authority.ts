@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { assertDeliveryScope } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import type { SecretDeliveryRequest } from '@valise/contracts/wire';
-import { DELIVERY, SETTLEMENT } from '../database/isolation.js';
+import { DELIVERY, DENIAL, SETTLEMENT } from '../database/isolation.js';
 import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
 import { decideDelivery, DENIALS, type DeliveryCaller, type DeliveryFacts, type Denial } from './delivery.js';
@@ -31,6 +31,13 @@ type Decision =
   | { readonly kind: 'denied'; readonly denial: Denial; readonly limitedForMs: number | null }
   | { readonly kind: 'busy'; readonly retryAfterMs: number };
 
+/** The conditional write found the lease moved: nothing was granted, and that is to be recorded. */
+interface Moved {
+  readonly kind: 'moved';
+  readonly record: DeliveryRecord;
+  readonly facts: DeliveryFacts;
+}
+
 /** Decides who may have which material now, and keeps the record of it. */
 @Injectable()
 export class DeliveryAuthority {
@@ -56,9 +63,15 @@ export class DeliveryAuthority {
     requestDigest: string,
   ): Promise<DeliveryGrant> {
     assertDeliveryScope(request);
-    const decision = await this.transactions.run(DELIVERY, (tx) =>
+    const found = await this.transactions.run(DELIVERY, (tx) =>
       this.decide(tx, caller, request, requestDigest),
     );
+    const decision =
+      found.kind !== 'moved'
+        ? found
+        : await this.transactions.run(DENIAL, (tx) =>
+            this.deny(tx, found.record, 'lease_moved', found.facts),
+          );
     switch (decision.kind) {
       case 'granted':
         return decision.grant;
@@ -87,7 +100,7 @@ export class DeliveryAuthority {
     caller: DeliveryCaller,
     request: SecretDeliveryRequest,
     requestDigest: string,
-  ): Promise<Decision> {
+  ): Promise<Decision | Moved> {
     const facts = await this.deliveries.readFacts(tx, caller.workerId, request.attemptId);
     const verdict = decideDelivery(caller, request, facts, this.settings);
     if (verdict.kind === 'busy') return verdict;
@@ -104,7 +117,7 @@ export class DeliveryAuthority {
       target.lease,
       this.settings,
     );
-    if (!written) return this.deny(tx, record, 'lease_moved', facts);
+    if (!written) return { kind: 'moved', record, facts };
     const leaseRestMs = written.expiresAtMs - written.decidedAtMs;
     return {
       kind: 'granted',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { createSecretReference, sha256Hex } from '@valise/contracts/documents';
 import type { ValiseError } from '@valise/contracts/failure';
@@ -361,7 +362,7 @@ class Overtaken extends DeliveryRepository {
   }
 }
 
-/** A delivery whose two statements take their time, and when the second of them was sent. */
+/** A delivery that takes its time after each of its two statements, and when the second of them was sent. */
 class Slow extends DeliveryRepository {
   sentAtMs = 0;
 
@@ -374,7 +375,7 @@ class Slow extends DeliveryRepository {
   override async authorise(...asked: Parameters<DeliveryRepository['authorise']>) {
     this.sentAtMs = performance.now();
     const written = await super.authorise(...asked);
-    await asked[0].query('SELECT pg_sleep(0.1)');
+    await pause(100);
     return written;
   }
 }

@@ -77,7 +77,7 @@ export class DeliveryRepository {
   }
 
   /**
-   * Counts the authorisation on the lease and records it, if the lease still is as it was read and has not expired
+   * Counts the authorisation on the lease and records it, and commits that, if the lease still is as it was read and has not expired
    * once its row is held. Null when it moved. The conditions stand on the locked row, not in the UPDATE: there the
    * planner could walk the index of all held leases, and every delivery would conflict with every other.
    */
@@ -87,7 +87,7 @@ export class DeliveryRepository {
     read: Lease,
     limits: Pick<DeliveryLimits, 'maxAuthorisations' | 'maxCustodyFailures'>,
   ): Promise<{ decidedAtMs: number; expiresAtMs: number } | null> {
-    const [row] = await tx.query<{ decided_at_ms: number; expires_at_ms: number }>(
+    const [row] = await tx.queryAndCommit<{ decided_at_ms: number; expires_at_ms: number }>(
       `WITH locked AS MATERIALIZED (SELECT * FROM leases WHERE attempt_id = $1 FOR UPDATE),
        observed AS MATERIALIZED (SELECT locked.*, clock_ms() AS now_ms FROM locked),
        unmoved AS MATERIALIZED (

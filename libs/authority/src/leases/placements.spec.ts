@@ -1,4 +1,4 @@
-import type { QueryRunner } from 'typeorm';
+import type { PoolClient } from 'pg';
 import { Tx } from '../database/transaction-runner.js';
 import { CandidateRepository, type QueuedRevision } from './candidate.repository.js';
 import { Placements } from './placements.js';
@@ -20,7 +20,7 @@ class Stored extends CandidateRepository {
 }
 
 const MEBIBYTE = 1024 * 1024;
-const tx = Tx.of({} as QueryRunner);
+const tx = Tx.of({} as PoolClient);
 
 describe('the placements of what is queued', () => {
   let stored: Stored;
