@@ -1,4 +1,4 @@
-import { getMetadataStorage, validateSync } from 'class-validator';
+import { getMetadataStorage } from 'class-validator';
 import { ValiseError, type Facts, type FailureCode } from '../failure/index.js';
 import { FIELD, isOptional, isRecord, type FieldRule } from './fields.js';
 import { rulesOf } from './rules.js';
@@ -36,11 +36,8 @@ export function fieldsOf(type: Dto): ReadonlyMap<string, DtoField> {
 export function readBody<T extends object>(type: Dto<T>, json: unknown, code: FailureCode): T {
   assertExactKeys(type, json, '', code);
   const body = instantiate(type, json as Record<string, unknown>);
-  const errors = validateSync(body, {
-    forbidUnknownValues: true,
-    validationError: { target: false, value: false },
-  });
-  if (errors.length > 0) throw new ValiseError(code, firstBreach(type, json, '') ?? { rule: 'invalid' });
+  const breach = firstBreach(type, json, '');
+  if (breach) throw new ValiseError(code, breach);
   const broken = firstBrokenRule(type, body, '');
   if (broken) throw new ValiseError(code, broken);
   return body;

@@ -38,11 +38,24 @@ export function createSecretReference(secret: SecretName): string {
  */
 export function parseSecretReference(text: unknown): SecretReference {
   if (typeof text !== 'string') refuse({ field: 'reference', rule: 'string' });
+  const known = parsed.get(text);
+  if (known) return known;
+  const reference = parse(text);
+  if (parsed.size === KEPT) parsed.clear();
+  parsed.set(text, reference);
+  return reference;
+}
+
+/** A delivery takes each of its references apart four times; what a text says never changes. */
+const parsed = new Map<string, SecretReference>();
+const KEPT = 1024;
+
+function parse(text: string): SecretReference {
   assertBytes(text);
   if (!SHAPE.test(text)) refuse({ field: 'reference', rule: 'pattern' });
   const secret = secretName(payload(text));
   if (write(secret) !== text) refuse({ field: 'reference', rule: 'canonical' });
-  return { text, ...secret };
+  return Object.freeze({ text, ...secret });
 }
 
 /**

@@ -15,13 +15,23 @@ for (const [byte, letter] of [
 }
 const HEX = Buffer.from('0123456789abcdef');
 
+/** How many bytes an ASCII byte takes inside a JSON string. */
+const LENGTH = new Uint8Array(128).map((_, byte) => (SHORT[byte] ? 2 : byte < 0x20 ? 6 : 1));
+/** From here on one copy of a run is cheaper than a byte at a time. */
+const RUN_BYTES = 32;
+
 /** How many bytes UTF-8 text takes inside a JSON string, as `JSON.stringify` escapes it; -1 when it is no UTF-8. */
 export function escapedLength(bytes: Uint8Array): number {
-  let length = 0;
+  let { length } = bytes;
   for (let at = 0; at < bytes.length;) {
+    const byte = bytes[at] ?? 0;
+    if (byte < 0x80) {
+      length += (LENGTH[byte] ?? 1) - 1;
+      at += 1;
+      continue;
+    }
     const size = sequenceLength(bytes, at);
     if (size === 0) return -1;
-    length += size === 1 ? asciiLength(bytes[at] ?? 0) : size;
     at += size;
   }
   return length;
@@ -29,12 +39,13 @@ export function escapedLength(bytes: Uint8Array): number {
 
 /** Writes well-formed UTF-8 text as `JSON.stringify` would, without quotes; returns the offset after it. */
 export function writeEscaped(bytes: Uint8Array, into: Uint8Array, at: number): number {
-  for (const byte of bytes) {
-    const size = byte < 0x80 ? asciiLength(byte) : 1;
-    if (size === 1) {
-      into[at++] = byte;
-      continue;
-    }
+  let from = 0;
+  for (let next = 0; next < bytes.length; next += 1) {
+    const byte = bytes[next] ?? 0;
+    const size = byte < 0x80 ? LENGTH[byte] : 1;
+    if (size === 1) continue;
+    at = copyRun(bytes, from, next, into, at);
+    from = next + 1;
     into[at++] = 0x5c;
     if (size === 2) {
       into[at++] = SHORT[byte] ?? 0;
@@ -46,10 +57,11 @@ export function writeEscaped(bytes: Uint8Array, into: Uint8Array, at: number): n
     into[at++] = HEX[byte >> 4] ?? 0;
     into[at++] = HEX[byte & 0xf] ?? 0;
   }
-  return at;
+  return copyRun(bytes, from, bytes.length, into, at);
 }
 
-function asciiLength(byte: number): 1 | 2 | 6 {
-  if (SHORT[byte]) return 2;
-  return byte < 0x20 ? 6 : 1;
+function copyRun(bytes: Uint8Array, from: number, to: number, into: Uint8Array, at: number): number {
+  if (to - from >= RUN_BYTES) into.set(bytes.subarray(from, to), at);
+  else for (let next = from; next < to; next += 1) into[at + next - from] = bytes[next] ?? 0;
+  return at + to - from;
 }
