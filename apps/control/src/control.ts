@@ -113,6 +113,7 @@ class RunningControl {
     const cut = setTimeout(() => {
       for (const { connections } of this.listeners) connections.cut();
     }, this.config.drainMs);
+    for (const { connections } of this.listeners) connections.end();
     await Promise.all(this.listeners.map(({ application }) => application.close()));
     clearTimeout(cut);
     this.reloads.stop();

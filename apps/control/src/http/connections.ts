@@ -8,6 +8,10 @@ export class Connections {
   /** Closed at once since the start: the listener had too many, or the caller. */
   readonly refused = { listener: 0, caller: 0 };
   private readonly sockets = new Set<Socket>();
+  /** Past their handshake, and those of them that a request is on. */
+  private readonly secure = new Set<Socket>();
+  private readonly busy = new Set<Socket>();
+  private isEnding = false;
   private readonly perCaller = new Map<string, number>();
   private readonly limitPerCaller: number;
 
@@ -22,12 +26,22 @@ export class Connections {
       socket.once('close', () => this.sockets.delete(socket));
     });
     server.on('secureConnection', (socket: TLSSocket) => {
-      this.count(socket);
+      this.welcome(socket);
+    });
+    server.on('request', ({ socket }, response) => {
+      this.busy.add(socket);
+      response.once('close', () => this.busy.delete(socket));
     });
   }
 
   get open(): number {
     return this.sockets.size;
+  }
+
+  /** Closes those that no request is on, and whatever comes from now on. */
+  end(): void {
+    this.isEnding = true;
+    for (const socket of this.secure) if (!this.busy.has(socket)) socket.destroy();
   }
 
   /** Cuts all of them, those in the middle of their handshake too. */
@@ -36,7 +50,11 @@ export class Connections {
   }
 
   /** Silent connections cost memory and descriptors, whoever owns them. */
-  private count(socket: TLSSocket): void {
+  private welcome(socket: TLSSocket): void {
+    if (this.isEnding) {
+      socket.destroy();
+      return;
+    }
     const id = parseSpiffeId(socket.getPeerX509Certificate()?.subjectAltName);
     const caller = id ? `${id.kind} ${id.id}` : 'nobody';
     const open = this.perCaller.get(caller) ?? 0;
@@ -46,7 +64,9 @@ export class Connections {
       return;
     }
     this.perCaller.set(caller, open + 1);
+    this.secure.add(socket);
     socket.once('close', () => {
+      this.secure.delete(socket);
       const left = (this.perCaller.get(caller) ?? 1) - 1;
       if (left > 0) this.perCaller.set(caller, left);
       else this.perCaller.delete(caller);

@@ -1,0 +1,186 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Client } from 'pg';
+import { SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
+import type { IdentityFiles } from '../apps/cli/src/demo/pki.js';
+import { useDeployment } from './support/deployment.js';
+import { PlayedWorker } from './support/played-worker.js';
+import { PlainAddress } from './support/plain-address.js';
+import { useDatabase } from './support/postgres.js';
+import { type WireAnswer, type WireCaller, WireConnection } from './support/wire-connection.js';
+
+/** One caller's calls in the house at once, and its connections where 720 are allowed in all. */
+const PLACES = 128;
+const CONNECTIONS = 180;
+const TOO_MANY = 32;
+const DEADLINE_MS = 20_000;
+
+const database = useDatabase();
+const deployment = useDeployment(database, {
+  VALISE_INGRESS_DATABASE_CONNECTIONS: '4',
+  VALISE_MAX_CONNECTIONS: String(4 * CONNECTIONS),
+  VALISE_DRAIN_DELAY_MS: '300',
+});
+
+/** A worker whose connections the test counts by hand. */
+interface Crowd {
+  readonly worker: PlayedWorker;
+  readonly caller: WireCaller;
+}
+
+const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
+
+async function crowd(workerId: string): Promise<Crowd> {
+  const { pki, ports } = deployment();
+  const identity: IdentityFiles = await pki.worker(workerId);
+  await deployment().allow(workerId);
+  const worker = await PlayedWorker.register(deployment().caller(workerId, identity));
+  const caller = {
+    port: ports.ingress,
+    ca: readFileSync(pki.caFile),
+    cert: readFileSync(identity.certificateFile),
+    key: readFileSync(identity.keyFile),
+  };
+  return { worker, caller };
+}
+
+const connections = (caller: WireCaller, count: number): Promise<WireConnection[]> =>
+  Promise.all(Array.from({ length: count }, () => WireConnection.open(caller)));
+
+function heartbeat({ worker }: Crowd): Buffer {
+  const body = JSON.stringify({
+    schema: SESSION_HEARTBEAT_SCHEMA,
+    generation: worker.generation,
+    expectedVersion: 0,
+    availableSlots: 1,
+    leaseDurationMs: 60_000,
+  });
+  return request(worker, 'heartbeat', body, Buffer.byteLength(body));
+}
+
+function request(worker: PlayedWorker, operation: string, body: string, length: number): Buffer {
+  const path = `/api/v3/worker-ingress/workers/${worker.workerId}/sessions/${worker.sessionId}/${operation}`;
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: control\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${body}`,
+  );
+}
+
+/** An administrator's transaction that holds the worker's session row: its calls hang until the answer is called. */
+async function holdSession({ worker }: Crowd): Promise<() => Promise<void>> {
+  const client = new Client({ connectionString: database().adminUrl });
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query('SELECT FROM valise.worker_sessions WHERE worker_id = $1 FOR UPDATE', [worker.workerId]);
+  return async () => {
+    await client.query('ROLLBACK');
+    await client.end();
+  };
+}
+
+describe('a worker with more calls than its share', () => {
+  let many: Crowd;
+  let other: Crowd;
+  let open: WireConnection[];
+  let answers: Promise<WireAnswer[]>;
+  let release: () => Promise<void>;
+
+  beforeAll(async () => {
+    many = await crowd('many');
+    other = await crowd('other');
+    open = await connections(many.caller, PLACES + TOO_MANY);
+    release = await holdSession(many);
+    answers = Promise.all(open.map((connection) => connection.exchange(heartbeat(many))));
+    await plain().until(
+      'valise_admission_refused_total{listener="ingress",kind="call",reason="caller"}',
+      TOO_MANY,
+    );
+  }, 60_000);
+
+  afterAll(() => {
+    for (const connection of open) connection.close();
+    other.worker.client.close();
+    many.worker.client.close();
+  });
+
+  it('stalls nobody else, while all that it may have at work hangs', async () => {
+    const connection = await WireConnection.open(other.caller);
+    const startedAt = performance.now();
+    for (let count = 0; count < 10; count += 1) {
+      expect((await connection.exchange(heartbeat(other))).status).toBe(200);
+    }
+    // What hangs does so for two seconds at least.
+    expect(performance.now() - startedAt).toBeLessThan(1500);
+    connection.close();
+  });
+
+  it('keeps neither readiness nor metrics waiting', async () => {
+    const startedAt = performance.now();
+    expect((await plain().get('/readyz')).status).toBe(200);
+    expect(await plain().metric('valise_admission_running{listener="ingress",kind="call"}')).toBe(2);
+    expect(performance.now() - startedAt).toBeLessThan(1500);
+  });
+
+  it('is told to come later for what is too much, and gets an answer to the rest', async () => {
+    await release();
+    const all = await answers;
+    const refused = all.filter(({ status }) => status === 429);
+    expect([refused.length, all.filter(({ status }) => status === 200).length]).toEqual([TOO_MANY, PLACES]);
+    for (const { head } of refused) {
+      expect(head).toMatch(/^retry-after: 1$/im);
+      expect(head).not.toMatch(/^connection: close$/im);
+    }
+  });
+
+  it('gets its connections back to work at once afterwards', async () => {
+    expect((await open[0]!.exchange(heartbeat(many))).status).toBe(200);
+    expect((await open.at(-1)!.exchange(heartbeat(many))).status).toBe(200);
+    await plain().until('valise_admission_waiting{listener="ingress",kind="call"}', 0);
+  });
+
+  it('gets a quarter of the connections, and others connect', async () => {
+    const more = await connections(many.caller, CONNECTIONS - open.length + 5);
+    open.push(...more);
+    await plain().until('valise_connections_refused_total{listener="ingress",reason="caller"}', 5);
+    const connection = await WireConnection.open(other.caller);
+    expect((await connection.exchange(heartbeat(other))).status).toBe(200);
+    connection.close();
+  });
+
+  it('gets no answer to a request that it sends before the last one is answered', async () => {
+    const connection = await WireConnection.open(other.caller);
+    const both = Buffer.concat([heartbeat(other), heartbeat(other)]);
+    await expect(connection.exchange(both)).rejects.toThrow('ended before its answer');
+    await plain().until('valise_admission_waiting{listener="ingress",kind="call"}', 0);
+  });
+});
+
+describe('a control that is told to end', () => {
+  it('is not ready, ends what is at work, tells connections to close, and is gone', async () => {
+    const { control, ports } = deployment();
+    const busy = await crowd('busy');
+    const [working, idle] = await connections(busy.caller, 2);
+    const release = await holdSession(busy);
+    const answer = working!.exchange(heartbeat(busy));
+    await plain().until('valise_admission_running{listener="ingress",kind="call"}', 1);
+    const idleClosed = once(idle!.socket, 'close');
+    process.kill(control.pid, 'SIGTERM');
+    await control.waitFor('stopping', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+    expect((await plain().get('/readyz')).status).toBe(503);
+    expect(await plain().metric('valise_ready')).toBe(0);
+    // A while longer it takes what balancers still send.
+    const last = await WireConnection.open(busy.caller);
+    const told = await last.exchange(request(busy.worker, 'nothing', '{}', 2));
+    expect([told.status, /^connection: close$/im.test(told.head)]).toEqual([404, true]);
+    await idleClosed;
+    expect((await plain().get('/livez')).status).toBe(200);
+    await release();
+    const { status, head } = await answer;
+    expect([status, /^connection: close$/im.test(head)]).toEqual([200, true]);
+    await control.finish();
+    await expect(WireConnection.open({ ...busy.caller, port: ports.ingress })).rejects.toThrow(
+      'ECONNREFUSED',
+    );
+    busy.worker.client.close();
+  });
+});
