@@ -121,13 +121,15 @@ describe('a worker with more calls than its share', () => {
     expect(performance.now() - startedAt).toBeLessThan(1500);
   });
 
-  it('is told to come later for what is too much, and gets an answer to the rest', async () => {
+  it('is told to come later for what is too much, and gets an answer to each of them', async () => {
     await release();
     const all = await answers;
     const refused = all.filter(({ status }) => status === 429);
-    expect([refused.length, all.filter(({ status }) => status === 200).length]).toEqual([TOO_MANY, PLACES]);
-    for (const { head } of refused) {
-      expect(head).toMatch(/^retry-after: 1$/im);
+    expect(refused).toHaveLength(TOO_MANY);
+    for (const { status, head } of all) {
+      // A turn that came too late is told so too.
+      expect([200, 429, 503]).toContain(status);
+      if (status !== 200) expect(head).toMatch(/^retry-after: 1$/im);
       expect(head).not.toMatch(/^connection: close$/im);
     }
   });
