@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSecretReference, projectionFileName } from '@valise/contracts/documents';
 import { MountedFilesCustody } from './mounted-files.custody.js';
+import { readProjections } from './projection.js';
 import { ReadGate } from './read-gate.js';
 import { CustodyError, type SecretMaterial } from './secret-custody.js';
 
@@ -28,7 +29,7 @@ let swapper: ChildProcess | undefined;
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'valise-custody-'));
-  custody = new MountedFilesCustody(root, new ReadGate(3));
+  custody = custodyOf(root);
 });
 
 afterEach(async () => {
@@ -39,6 +40,15 @@ afterEach(async () => {
   rmSync(root, { recursive: true });
 });
 
+/** Reads as the threads do, in this one: jest has no built file for a thread. */
+const custodyOf = (directory: string): MountedFilesCustody =>
+  new MountedFilesCustody(
+    (projections) =>
+      new Promise((resolve) => {
+        resolve(readProjections(directory, projections));
+      }),
+    new ReadGate(3),
+  );
 const pathOf = (reference: string, directory = root): string =>
   join(directory, projectionFileName(reference));
 const lay = (reference: string, content: string | Buffer, directory = root): void => {
@@ -191,7 +201,7 @@ describe('mounted files', () => {
   });
 
   it('are reported as unavailable when the root is not there', async () => {
-    custody = new MountedFilesCustody(join(root, 'nowhere'), new ReadGate(3));
+    custody = custodyOf(join(root, 'nowhere'));
     expect(await faultOf(resolve())).toBe('root_unavailable');
   });
 });

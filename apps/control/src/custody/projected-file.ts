@@ -1,5 +1,14 @@
-import { constants, type BigIntStats } from 'node:fs';
-import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type BigIntStats,
+} from 'node:fs';
 import { join, sep } from 'node:path';
 import { CustodyError, type CustodyFault } from './secret-custody.js';
 
@@ -16,11 +25,11 @@ const FAULTS: Readonly<Record<string, CustodyFault>> = {
 const FORBIDDEN_MODE = 0o137n;
 const GROUP_READ = 0o040n;
 
-/** An open projection, judged before any byte is read. */
+/** An open projection, judged before any byte is read. Its calls block: they belong in a thread of their own. */
 export class ProjectedFile {
   private constructor(
     private readonly name: string,
-    private readonly handle: FileHandle,
+    private readonly descriptor: number,
     private readonly before: BigIntStats,
   ) {}
 
@@ -29,46 +38,41 @@ export class ProjectedFile {
    * `..data` for a new generation); what they lead to is opened without following anything further.
    * @throws CustodyError with the precise fault
    */
-  static async open(
-    root: string,
-    name: string,
-    maxBytes: number,
-    groups: ReadonlySet<number>,
-  ): Promise<ProjectedFile> {
-    let handle: FileHandle | undefined;
+  static open(root: string, name: string, maxBytes: number, groups: ReadonlySet<number>): ProjectedFile {
+    let descriptor: number | undefined;
     try {
       const entry = join(root, name);
-      await assertPresent(entry, name);
-      const path = await realpath(entry);
+      assertPresent(entry, name);
+      const path = realpathSync.native(entry);
       if (!path.startsWith(root + sep)) throw new CustodyError('outside_root', name);
       // O_NONBLOCK: a FIFO must not hold us; it is refused below.
-      handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-      const stats = await handle.stat({ bigint: true });
+      descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      const stats = fstatSync(descriptor, { bigint: true });
       assertTrustworthy(name, stats, maxBytes, groups);
       // A directory on the way may have become a link since realpath: the descriptor knows where it really lies.
-      const opened = await readlink(`/proc/self/fd/${handle.fd}`);
+      const opened = readlinkSync(`/proc/self/fd/${descriptor}`);
       if (opened !== path)
         throw new CustodyError(opened.startsWith(root + sep) ? 'torn' : 'outside_root', name);
-      return new ProjectedFile(name, handle, stats);
+      return new ProjectedFile(name, descriptor, stats);
     } catch (error) {
-      await handle?.close();
+      if (descriptor !== undefined) closeSync(descriptor);
       throw asFault(error, name);
     }
   }
 
   /** The whole content, in a buffer of its own. @throws CustodyError torn, when the file changed under the read */
-  async read(): Promise<Buffer> {
+  read(): Buffer {
     const size = Number(this.before.size);
     // One byte more than expected, so that a file that grew is seen; never a pooled or in-heap buffer (memory.md).
     const bytes = Buffer.from(new ArrayBuffer(Math.max(size + 1, 128)));
     try {
       let length = 0;
       for (;;) {
-        const { bytesRead } = await this.handle.read(bytes, length, size + 1 - length, length);
+        const bytesRead = readSync(this.descriptor, bytes, length, size + 1 - length, length);
         length += bytesRead;
         if (bytesRead === 0 || length > size) break;
       }
-      const after = await this.handle.stat({ bigint: true });
+      const after = fstatSync(this.descriptor, { bigint: true });
       const { before } = this;
       const same = after.size === before.size && after.ino === before.ino && after.mtimeNs === before.mtimeNs;
       if (length !== size || !same) throw new CustodyError('torn', this.name);
@@ -79,15 +83,15 @@ export class ProjectedFile {
     }
   }
 
-  close(): Promise<void> {
-    return this.handle.close();
+  close(): void {
+    closeSync(this.descriptor);
   }
 }
 
 /** A name that is not there is missing; one that leads nowhere is a generation being replaced. */
-async function assertPresent(entry: string, name: string): Promise<void> {
+function assertPresent(entry: string, name: string): void {
   try {
-    await lstat(entry);
+    lstatSync(entry);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new CustodyError('missing', name);
     throw error;

@@ -8,8 +8,7 @@ export interface Read<T> {
 }
 
 /**
- * Bounds how many file operations run at once. A hung file system holds a thread of libuv's pool for each of them, and
- * when all are held, nothing in the process reads a file or resolves a name any more.
+ * Bounds how many reads run at once: a hung file system holds a thread for each of them.
  */
 export class ReadGate {
   private running = 0;

@@ -1,0 +1,28 @@
+import { parentPort } from 'node:worker_threads';
+import { type Projection, readProjections } from './projection.js';
+import { CustodyError, type CustodyFault } from './secret-custody.js';
+
+/** What a thread is asked, one thing at a time. */
+export interface ReadOrder {
+  readonly directory: string;
+  readonly projections: readonly Projection[];
+}
+
+/** What a thread answers: the content, whose memory is handed over and not copied, or the fault. */
+export type ReadResult =
+  | { readonly contents: readonly Uint8Array[] }
+  | { readonly fault: CustodyFault; readonly projection: string | null };
+
+parentPort?.on('message', ({ directory, projections }: ReadOrder) => {
+  try {
+    const contents = readProjections(directory, projections);
+    parentPort?.postMessage(
+      { contents } satisfies ReadResult,
+      contents.map(({ buffer }) => buffer as ArrayBuffer),
+    );
+  } catch (error) {
+    const { fault, projection } =
+      error instanceof CustodyError ? error : new CustodyError('unreadable', null);
+    parentPort?.postMessage({ fault, projection } satisfies ReadResult);
+  }
+});
