@@ -47,6 +47,34 @@ const WRONG_FENCES: [string, Partial<Held['fence']>][] = [
   ['a version that never was', { expectedLeaseVersion: 99 }],
 ];
 
+const MOVES: [string, 'claimed' | 'starting' | 'running', (held: Held) => Promise<unknown>][] = [
+  ['starting', 'claimed', (held) => world().attempts.starting(held.worker, held.fence)],
+  ['running', 'starting', (held) => world().attempts.running(held.worker, running(held))],
+  ['failing to start', 'starting', (held) => world().attempts.startFailure(held.worker, held.fence)],
+  [
+    'going back to the queue',
+    'claimed',
+    (held) =>
+      world().attempts.startFailure(held.worker, { ...held.fence, reasonCode: 'worker_shutdown' as const }),
+  ],
+  ['completing', 'running', (held) => world().attempts.complete(held.worker, completion(held))],
+];
+
+describe('an attempt that is not its run’s newest', () => {
+  it.each(MOVES)('leaves the run alone when it is %s', async (_what, state, move) => {
+    const held = await world().held(state, { spec: plainSpec({ timeoutMs: 60_000 }) });
+    await database().query(
+      `UPDATE runs SET newest_attempt_number = 2, status = 'queued', deadline_at_ms = 7 WHERE run_id = $1`,
+      [held.fence.runId],
+    );
+    const before = await world().runOf(held);
+    const { status } = await world().attemptOf(held);
+    await move(held);
+    expect((await world().attemptOf(held)).status).not.toBe(status);
+    expect(await world().runOf(held)).toEqual(before);
+  });
+});
+
 describe('starting', () => {
   it('starts the attempt and sets the deadline from the plan', async () => {
     const held = await world().held('claimed', { spec: plainSpec({ timeoutMs: 60_000 }) });
