@@ -1,3 +1,4 @@
+import { textOfLog } from '@valise/contracts/documents';
 import type { RunView } from '@valise/contracts/wire';
 import { ATTEMPT_STEPS } from '../apps/worker/src/logs/steps.js';
 import { FIRST, LAST, passedBoundaries } from './crash/boundaries.js';
@@ -83,8 +84,8 @@ describe.each(Array.from({ length: verification.crashes }, (_, pass) => pass + 1
     let ended: Ended[];
 
     beforeAll(async () => {
-      const create = (index: number, prefix?: string): Promise<CrashWorker> =>
-        CrashWorker.create(deployment(), UID_BASE + index, prefix);
+      const create = (index: number, prefix = 'CANARY'): Promise<CrashWorker> =>
+        CrashWorker.create(deployment(), UID_BASE + index, { prefix });
       const workers = [await create(0), await create(1), await create(2, 'LD'), await create(3)] as const;
       const [first, second, refused, recovering] = workers;
       let ofRecovery: string[];
@@ -149,7 +150,7 @@ describe.each(Array.from({ length: verification.crashes }, (_, pass) => pass + 1
           'SELECT truncated FROM artifacts WHERE attempt_id = $1',
           [view.attempts[0]!.attemptId],
         );
-        const text = (await deployment().management.log(PROJECT, view.runId)).toString();
+        const text = textOfLog(await deployment().management.log(PROJECT, view.runId)).toString();
         if (!log || (!log.truncated && !text.endsWith('the last line\n'))) torn.push(boundary);
       }
       expect(torn).toEqual([]);

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { createSecretReference, writeEnvironmentBundle } from '@valise/contracts/documents';
+import { createSecretReference, textOfLog, writeEnvironmentBundle } from '@valise/contracts/documents';
 import type { RunView } from '@valise/contracts/wire';
 import { searchDatabase } from '../apps/cli/src/demo/database-search.js';
 import { patternsOf, type Needle } from '../apps/cli/src/demo/needles.js';
@@ -48,7 +48,7 @@ function task(command: string, bundle: Record<string, string>, secret: string | 
 }
 
 const logOf = async (runId: string): Promise<string> =>
-  (await deployment().management.log(PROJECT, runId)).toString();
+  textOfLog(await deployment().management.log(PROJECT, runId)).toString();
 const attemptOf = (run: RunView) => run.attempts.at(-1)!;
 
 beforeAll(async () => {

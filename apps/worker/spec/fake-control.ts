@@ -2,7 +2,12 @@ import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { sha256Hex, writeDeliveryResponse, type ExecutionRevision } from '@valise/contracts/documents';
+import {
+  sha256Hex,
+  textOfLog,
+  writeDeliveryResponse,
+  type ExecutionRevision,
+} from '@valise/contracts/documents';
 import type { Offer } from '@valise/contracts/wire';
 import type { Message } from '../src/ingress/message.js';
 import { offerOf } from './plan.js';
@@ -127,7 +132,7 @@ export class FakeControl {
       case 'secrets':
         return this.#deliver(question);
       case 'artifacts': {
-        this.logs.set(String(body.attemptId), question.content);
+        this.logs.set(String(body.attemptId), textOfLog(question.content));
         const { length: byteLength } = question.content;
         return { json: { status: 'stored', byteLength, sha256: sha256Hex(question.content) } };
       }

@@ -70,6 +70,7 @@ export class WorkerUnderTest {
         ['LANG', 'C.UTF-8'],
       ]),
       allowedNames: new Set(),
+      logLimits: { maxBytes: 1024 * 1024, reserveBytes: 0 },
       logLevel: 'trace',
       stopGraceMs: 300,
       ...this.settings,

@@ -15,6 +15,7 @@ const CASES = {
   'bundle/mutation': 2000,
   'delivery/identity': 1000,
   'delivery/mutation': 1500,
+  'log/identity': 300,
   'task/canonical': 200,
   'task/storage': 150,
   'task/mutation': 500,

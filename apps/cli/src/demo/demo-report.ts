@@ -1,4 +1,5 @@
 import { ValiseError } from '@valise/contracts/failure';
+import { textOfLog } from '@valise/contracts/documents';
 import type { DeliveryRecordView, RunView } from '@valise/contracts/wire';
 import { Refusal } from '../refusal.js';
 import type { Narrator, StepTime } from './narrator.js';
@@ -34,7 +35,7 @@ export function tellRun(
   const code = attempt?.exitCode === undefined ? '' : `, exit code ${attempt.exitCode}`;
   const reason = attempt?.reasonCode === undefined ? '' : `, reason ${attempt.reasonCode}`;
   narrator.detail(`run ${run.status}${code}${reason}; the task printed:`);
-  narrator.quote(log.toString('utf8').trimEnd().split('\n').slice(0, SHOWN_LINES).join('\n'));
+  narrator.quote(textOfLog(log).toString('utf8').trimEnd().split('\n').slice(0, SHOWN_LINES).join('\n'));
   for (const record of deliveries) {
     narrator.detail(
       `delivery to ${record.workerId}, attempt ${record.attemptId}: ${record.bundleCount} bundle, ` +

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { textOfLog } from '@valise/contracts/documents';
 import type { PublishTaskRequest } from '@valise/contracts/wire';
 import type { Fields } from './management-client.js';
 import { environmentDigest, type SecretReferences } from './mounted-secrets.js';
@@ -50,5 +51,5 @@ export function taskRequest(
 /** Whether the digest that the task printed is the one of what was packed. */
 export function saysTheSame(log: Buffer, { entries, secrets }: TaskInput): boolean {
   const all = [...entries, ...secrets].map(({ name, value }) => ({ name, value: Buffer.from(value) }));
-  return log.includes(environmentDigest(all));
+  return textOfLog(log).includes(environmentDigest(all));
 }

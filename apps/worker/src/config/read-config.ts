@@ -11,10 +11,12 @@ import {
   Settings,
   variableNames,
 } from '@valise/contracts/settings';
+import { MAX_ARTIFACT_BYTES } from '@valise/contracts/wire';
 import { WorkerConfig } from './worker-config.js';
 
 const DEFAULT_TASK_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const STOP_GRACE_MS = 10_000;
+const DISK_RESERVE_BYTES = 256 * 1024 * 1024;
 const MAX_UID = 2 ** 31;
 
 /**
@@ -44,6 +46,14 @@ export function readConfig(
       ['LANG', 'C.UTF-8'],
     ]),
     allowedNames: settings.take('VALISE_ALLOWED_NAMES', variableNames, new Set()),
+    logLimits: {
+      maxBytes: settings.take(
+        'VALISE_LOG_MAX_BYTES',
+        integer(2 ** 20, MAX_ARTIFACT_BYTES),
+        MAX_ARTIFACT_BYTES,
+      ),
+      reserveBytes: settings.take('VALISE_LOG_DISK_RESERVE_BYTES', integer(0, 2 ** 40), DISK_RESERVE_BYTES),
+    },
     logLevel: settings.take('VALISE_LOG_LEVEL', oneOf(...LOG_LEVELS), 'info'),
     stopGraceMs: STOP_GRACE_MS,
   });

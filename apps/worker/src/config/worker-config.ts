@@ -1,4 +1,5 @@
 import type { LogLevel } from '@valise/contracts/settings';
+import type { LogLimits } from '../logs/log-file.js';
 
 /** How tasks are kept apart: a uid and gid per slot (as root), or everything under the worker's own. */
 export type Isolation =
@@ -19,6 +20,7 @@ export class WorkerConfig {
   readonly isolation: Isolation;
   readonly baseEnvironment: ReadonlyMap<string, string>;
   readonly allowedNames: ReadonlySet<string>;
+  readonly logLimits: LogLimits;
   readonly logLevel: LogLevel;
   /** From TERM to KILL. */
   readonly stopGraceMs: number;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { logArtifactId, sha256Hex } from '@valise/contracts/documents';
 import { REASON_CODES, ValiseError, type ReasonCode } from '@valise/contracts/failure';
 import type { ActivationResponse } from '@valise/contracts/wire';
@@ -11,7 +11,8 @@ import { Control, type Session } from '../ingress/control.js';
 import { isFence } from '../ingress/refusal.js';
 import { scrubStack } from '../ingress/stack.js';
 import { EventLog } from '../logs/event-log.js';
-import { LogArtifact, logPath } from '../logs/log-artifact.js';
+import type { LogArtifact } from '../logs/log-artifact.js';
+import { LogStore } from '../logs/log-store.js';
 import { SessionService } from '../sessions/session.service.js';
 import { askUntilDecided, Undecided } from './ask-until-decided.js';
 import type { Attempt } from './attempt.js';
@@ -19,8 +20,6 @@ import { ConclusionService } from './conclusion.service.js';
 import { exitOf } from './exit.js';
 import { AttemptRefused } from './halt.js';
 import { Launcher, type Launched } from './launcher.js';
-import { LOG_DIRECTORY } from './log-directory.js';
-import { sealLog } from './log-seal.js';
 import { PreparationService, type Prepared } from './preparation.service.js';
 import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
@@ -51,7 +50,7 @@ export class AttemptService {
     private readonly shutdown: Shutdown,
     private readonly steps: Steps,
     private readonly log: EventLog,
-    @Inject(LOG_DIRECTORY) private readonly directory: string,
+    private readonly logs: LogStore,
   ) {}
 
   /**
@@ -113,7 +112,7 @@ export class AttemptService {
     } catch (error) {
       prepared.handover.fill(0);
       prepared.patterns.forget();
-      await artifact?.close();
+      await artifact?.finish();
       throw error;
     }
   }
@@ -145,7 +144,7 @@ export class AttemptService {
   async #finish(attempt: Attempt, { launch, launched, artifact, prepared }: Task): Promise<void> {
     const { halt, names } = attempt;
     const { identity, stdout, stderr } = launched;
-    const collected = Promise.all([artifact.collect(stdout), artifact.collect(stderr)]);
+    const collected = Promise.all([artifact.collect('stdout', stdout), artifact.collect('stderr', stderr)]);
     const over = new AbortController();
     const acknowledged = heard(this.#acknowledgeRunning(attempt, launch, launched, over.signal));
     const halted = heard(this.#endWhenHalted(attempt, launched, over.signal));
@@ -163,8 +162,7 @@ export class AttemptService {
     }, OUTPUT_REST_MS);
     await collected;
     clearTimeout(rest);
-    await artifact.close();
-    if (!artifact.isTruncated) await sealLog(logPath(this.directory, launch.logArtifactId));
+    await artifact.finish();
     prepared.patterns.forget();
     await scrubStack();
     await acknowledged;
@@ -266,7 +264,7 @@ export class AttemptService {
 
   async #allocate(launch: Launch, { patterns }: Prepared): Promise<LogArtifact> {
     try {
-      return await LogArtifact.create(logPath(this.directory, launch.logArtifactId), patterns);
+      return await this.logs.create(launch.logArtifactId, patterns);
     } catch {
       throw new AttemptRefused('artifact_unavailable');
     }

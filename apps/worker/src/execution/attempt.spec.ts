@@ -336,7 +336,7 @@ describe('a running task', () => {
   });
 
   it('is stopped at its timeout', async () => {
-    const { body } = await endOf(plan(endless, { timeoutMs: 200 }), 'completion');
+    const { body } = await endOf(plan(endless, { timeoutMs: 2000 }), 'completion');
     expect(body).toMatchObject({ result: { outcome: 'timed_out' }, reasonCode: 'stopped_by_timeout' });
   });
 

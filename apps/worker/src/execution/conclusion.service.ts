@@ -1,5 +1,4 @@
-import { rm } from 'node:fs/promises';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { logArtifactId, sha256Hex } from '@valise/contracts/documents';
 import { ValiseError, type FailureCode, type ReasonCode } from '@valise/contracts/failure';
 import { ARTIFACT_UPLOAD_SCHEMA, COMPLETION_SCHEMA, type CompletionRequest } from '@valise/contracts/wire';
@@ -10,12 +9,10 @@ import { Control, type Session } from '../ingress/control.js';
 import type { Message } from '../ingress/message.js';
 import { isFence } from '../ingress/refusal.js';
 import { EventLog } from '../logs/event-log.js';
-import { logPath, readLog, type CompleteLog } from '../logs/log-artifact.js';
+import { LogStore, type CompleteLog } from '../logs/log-store.js';
 import { SessionService } from '../sessions/session.service.js';
 import { askUntilDecided } from './ask-until-decided.js';
 import type { Attempt } from './attempt.js';
-import { LOG_DIRECTORY } from './log-directory.js';
-import { isSealed } from './log-seal.js';
 import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
 import { Steps } from '../logs/steps.js';
@@ -36,7 +33,7 @@ export class ConclusionService {
     private readonly shutdown: Shutdown,
     private readonly steps: Steps,
     private readonly log: EventLog,
-    @Inject(LOG_DIRECTORY) private readonly directory: string,
+    private readonly logs: LogStore,
   ) {}
 
   /**
@@ -60,8 +57,7 @@ export class ConclusionService {
    */
   async complete(attempt: Attempt, launch: Launch, exit: Exit): Promise<void> {
     const { names } = attempt;
-    const path = logPath(this.directory, launch.logArtifactId);
-    const log = await readLog(path, !(await isSealed(path)));
+    const log = await this.logs.read(launch.logArtifactId);
     await this.#storeLog(attempt, launch, log);
     const answer = await this.#untilDecided(attempt, (session) =>
       this.control.complete(session, completionOf(attempt, launch, exit, log)),
@@ -118,9 +114,7 @@ export class ConclusionService {
   }
 
   async #forget({ slot, offer }: Attempt): Promise<void> {
-    await rm(logPath(this.directory, logArtifactId({ ...offer.candidate, offerId: offer.offerId })), {
-      force: true,
-    });
+    await this.logs.remove(logArtifactId({ ...offer.candidate, offerId: offer.offerId }));
     await this.inbox.forget(slot);
   }
 }

@@ -1,15 +1,12 @@
-import { join } from 'node:path';
 import { Module } from '@nestjs/common';
 import { MaterializerModule } from '@valise/materializer';
 import { WorkerConfig } from '../config/worker-config.js';
-import { makePrivateDirectory } from '../inbox/durable-file.js';
 import { Inbox } from '../inbox/inbox.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
 import { AttemptService } from './attempt.service.js';
 import { ConclusionService } from './conclusion.service.js';
 import { DeliveryService } from './delivery.service.js';
 import { Launcher } from './launcher.js';
-import { LOG_DIRECTORY } from './log-directory.js';
 import { PreparationService } from './preparation.service.js';
 import { RecoveryService } from './recovery.service.js';
 import { Shutdown } from './shutdown.js';
@@ -17,12 +14,6 @@ import { SlotProcesses } from './slot-processes.js';
 import { SlotUids } from './slot-uids.js';
 import { SlotService } from './slot.service.js';
 import { WorkerService } from './worker.service.js';
-
-async function openLogDirectory({ stateDirectory }: WorkerConfig): Promise<string> {
-  const directory = join(stateDirectory, 'artifacts');
-  await makePrivateDirectory(directory);
-  return directory;
-}
 
 /** Of every slot that this start has, the ones included that only the inbox knows. */
 async function reserveSlotUids({ isolation, slots }: WorkerConfig, inbox: Inbox): Promise<SlotUids> {
@@ -40,7 +31,6 @@ async function reserveSlotUids({ isolation, slots }: WorkerConfig, inbox: Inbox)
 @Module({
   imports: [SessionsModule, MaterializerModule],
   providers: [
-    { provide: LOG_DIRECTORY, inject: [WorkerConfig], useFactory: openLogDirectory },
     { provide: SlotUids, inject: [WorkerConfig, Inbox], useFactory: reserveSlotUids },
     Shutdown,
     Launcher,

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeLogRecords } from '@valise/contracts/documents';
 import type { Question } from '../../spec/fake-control.js';
 import { offerOf, plan } from '../../spec/plan.js';
 import { IS_ROOT, TEST_BASE_UID, WorkerUnderTest } from '../../spec/worker-under-test.js';
@@ -145,16 +146,15 @@ describe('a restarted worker', () => {
   });
 
   it.each([
-    ['as far as it was written', 0o600, true],
-    ['as a whole when it was sealed', 0o400, false],
-  ])('tells the truth about an exit that is on record, with the log %s', async (_, mode, truncated) => {
+    ['as far as it was written', '.log.head', true],
+    ['as a whole when it was finished', '.log', false],
+  ])('tells the truth about an exit that is on record, with the log %s', async (_, ending, truncated) => {
     await leftBehind(...startedAs({ pid: 1, startTime: 1 }), { kind: 'exited', exit: EXIT });
     await mkdir(join(worker.stateDirectory, 'artifacts'));
-    await writeFile(join(worker.stateDirectory, 'artifacts', `${LAUNCH.logArtifactId}.log`), 'kept\n', {
-      mode,
-    });
+    const record = writeLogRecords('stdout', 1, Buffer.from('kept\n'));
+    await writeFile(join(worker.stateDirectory, 'artifacts', `${LAUNCH.logArtifactId}${ending}`), record);
     const { body } = await restarted('completion');
-    expect(body).toMatchObject({ result: EXIT.result, artifact: { byteLength: 5, truncated } });
+    expect(body).toMatchObject({ result: EXIT.result, artifact: { truncated } });
     expect(worker.control.logs.get(attemptId)!.toString()).toBe('kept\n');
   });
 

@@ -1,11 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { pause } from '../clock/pause.js';
 import { WorkerConfig } from '../config/worker-config.js';
 import { Inbox } from '../inbox/inbox.js';
 import { EventLog } from '../logs/event-log.js';
-import { removeOtherLogs } from '../logs/log-artifact.js';
+import { LogStore } from '../logs/log-store.js';
 import { SessionService } from '../sessions/session.service.js';
-import { LOG_DIRECTORY } from './log-directory.js';
 import { Shutdown } from './shutdown.js';
 import { SlotService } from './slot.service.js';
 import { SlotUids } from './slot-uids.js';
@@ -26,12 +25,12 @@ export class WorkerService {
     private readonly uids: SlotUids,
     private readonly shutdown: Shutdown,
     private readonly log: EventLog,
-    @Inject(LOG_DIRECTORY) private readonly logDirectory: string,
+    private readonly logs: LogStore,
   ) {}
 
   /** Resolves once the worker has drained: every attempt it held is acknowledged, or left in the inbox on purpose. */
   async run(): Promise<void> {
-    await removeOtherLogs(this.logDirectory, this.#launchedLogs());
+    await this.logs.removeOthers(this.#launchedLogs());
     const registered = this.sessions.open(this.shutdown.draining);
     const kept = this.sessions.keep(this.#ended.signal);
     const configured = Array.from({ length: this.config.slots }, (_, slot) => slot);

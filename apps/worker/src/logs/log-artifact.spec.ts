@@ -1,65 +1,194 @@
-import { mkdtemp, open, readFile, rm, type FileHandle } from 'node:fs/promises';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { once } from 'node:events';
-import { LogArtifact } from './log-artifact.js';
+import { readLogRecords, textOfLog } from '@valise/contracts/documents';
+import { WorkerConfig } from '../config/worker-config.js';
+import type { LogArtifact } from './log-artifact.js';
+import type { LogLimits } from './log-file.js';
+import { LogStore } from './log-store.js';
 import { MaskPatterns } from './mask-patterns.js';
 
 const VALUE = 'correct horse battery';
+const ID = `wlog-${'0'.repeat(30)}`;
 
 let directory: string;
-let path: string;
+let store: LogStore;
+
+const storeWith = (logLimits: LogLimits): Promise<LogStore> =>
+  LogStore.open(
+    Object.assign(Object.create(WorkerConfig.prototype) as WorkerConfig, {
+      stateDirectory: directory,
+      logLimits,
+    }),
+  );
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'valise-log-'));
-  path = join(directory, 'log');
+  store = await storeWith({ maxBytes: 64 * 1024, reserveBytes: 0 });
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const create = (): Promise<LogArtifact> => LogArtifact.create(path, new MaskPatterns([Buffer.from(VALUE)]));
+const create = (): Promise<LogArtifact> => store.create(ID, new MaskPatterns([Buffer.from(VALUE)]));
+
+interface Kept {
+  readonly log: Buffer;
+  readonly truncated: boolean;
+}
+
+async function kept(): Promise<Kept> {
+  const { chunks, truncated } = await store.read(ID);
+  const parts: Buffer[] = [];
+  for await (const chunk of chunks()) parts.push(Buffer.from(chunk));
+  return { log: Buffer.concat(parts), truncated };
+}
+
+/** What the log keeps of these pieces of output, which all come on one stream. */
+async function keptOf(pieces: Iterable<Uint8Array>): Promise<Kept> {
+  const artifact = await create();
+  const stream = new PassThrough();
+  const collected = artifact.collect('stdout', stream);
+  for (const piece of pieces) if (!stream.write(piece)) await once(stream, 'drain');
+  stream.end();
+  await collected;
+  await artifact.finish();
+  return kept();
+}
+
+const linesOf = (count: number): Buffer =>
+  Buffer.from(Array.from({ length: count }, (_none, line) => `line ${line}\n`).join(''));
 
 describe('the log of an attempt', () => {
-  it('does not show a value that is split over both streams', async () => {
-    for (let at = 1; at < VALUE.length; at += 1) {
-      const artifact = await create();
-      const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-      const first = artifact.collect(stdout);
-      stdout.end(`out ${VALUE.slice(0, at)}`);
-      await first;
-      const second = artifact.collect(stderr);
-      stderr.end(`${VALUE.slice(at)} err`);
-      await second;
-      await artifact.close();
-      expect(await readFile(path, 'latin1')).toBe('out *** err');
-      expect(artifact.isTruncated).toBe(false);
-      await rm(path);
-    }
+  it.each([
+    ['text', Buffer.from('one\ntwo\n')],
+    ['a last line without an end', Buffer.from('one\ntwo')],
+    ['nothing', Buffer.alloc(0)],
+    ['NULs', Buffer.alloc(10_000)],
+    ['bytes that are no UTF-8', Buffer.from([0xff, 0x0a, 0xc3, 0x0d, 0x0a, 0x80])],
+    ['a very long line', Buffer.alloc(30_000, 'x')],
+    ['many lines', linesOf(900)],
+  ])('keeps %s as it was', async (_name, output) => {
+    const { log, truncated } = await keptOf([Buffer.from(output)]);
+    expect({ text: textOfLog(log).toString('latin1'), truncated }).toEqual({
+      text: output.toString('latin1'),
+      truncated: false,
+    });
+    expect(readdirSync(join(directory, 'artifacts'))).toEqual([`${ID}.log`]);
   });
 
-  it('does not show a value of one stream that the other interrupts', async () => {
+  it('hides a value that one stream interrupts in the other', async () => {
     const artifact = await create();
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const collected = Promise.all([artifact.collect(stdout), artifact.collect(stderr)]);
+    const collected = Promise.all([artifact.collect('stdout', stdout), artifact.collect('stderr', stderr)]);
     stdout.write(VALUE.slice(0, 8));
     stderr.end('err');
     await once(stderr, 'close');
     stdout.end(VALUE.slice(8));
     await collected;
-    await artifact.close();
-    expect(await readFile(path, 'latin1')).toBe('err***');
+    await artifact.finish();
+    const { log } = await kept();
+    expect(textOfLog(log, ['stdout']).toString()).toBe('***');
+    expect(textOfLog(log, ['stderr']).toString()).toBe('err');
   });
 
-  it('is truncated when a stream is broken off', async () => {
+  it('has the streams in the order in which they came, also where one holds something back', async () => {
+    const artifact = await create();
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const collected = Promise.all([artifact.collect('stdout', stdout), artifact.collect('stderr', stderr)]);
+    for (let turn = 0; turn < 20; turn += 1) {
+      const stream = turn % 2 === 0 ? stdout : stderr;
+      stream.write(`${turn} corr\n`);
+      // It has been read, whatever became of it then.
+      while (stream.readableLength > 0) await new Promise(setImmediate);
+    }
+    stdout.end();
+    stderr.end();
+    await collected;
+    await artifact.finish();
+    const lines = textOfLog((await kept()).log)
+      .toString()
+      .trim()
+      .split('\n');
+    expect(lines).toEqual(Array.from({ length: 20 }, (_none, turn) => `${turn} corr`));
+  });
+
+  it('shows what is held back once the stream pauses', async () => {
     const artifact = await create();
     const stream = new PassThrough();
-    const collected = artifact.collect(stream);
+    const collected = artifact.collect('stdout', stream);
+    stream.write('corr');
+    const head = join(directory, 'artifacts', `${ID}.log.head`);
+    while (statSync(head).size === 0) await new Promise(setImmediate);
+    expect(textOfLog(readFileSync(head)).toString()).toBe('corr');
+    stream.end();
+    await collected;
+    await artifact.finish();
+  });
+
+  it('keeps the beginning and the end of what is too much, and says how much is missing between them', async () => {
+    const LINES = 20_000;
+    const all = linesOf(LINES).toString().split('\n').slice(0, -1);
+    const { log, truncated } = await keptOf(all.map((line) => Buffer.from(`${line}\n`)));
+    expect(truncated).toBe(true);
+    expect(log.length).toBeLessThanOrEqual(64 * 1024);
+    const lines = textOfLog(log).toString().split('\n').slice(0, -1);
+    const gap = lines.findIndex((line, at) => line !== all[at]);
+    expect(lines.slice(0, gap)).toEqual(all.slice(0, gap));
+    expect(lines.slice(gap)).toEqual(all.slice(LINES - lines.length + gap));
+    expect(gap).toBeGreaterThan(500);
+    expect(lines.length - gap).toBeGreaterThan(250);
+    const marks = [...readLogRecords(log)].filter(({ stream }) => stream === 'valise');
+    expect(marks.map(({ content }) => Buffer.from(content).toString())).toEqual([
+      expect.stringMatching(/^\d+ bytes of the output could not be kept\.$/),
+    ]);
+  });
+
+  it('is whole as long as it fits', async () => {
+    const output = linesOf(1340);
+    const { log, truncated } = await keptOf([Buffer.from(output)]);
+    expect(log.length).toBeGreaterThan(56 * 1024);
+    expect({ text: textOfLog(log).toString(), truncated }).toEqual({
+      text: output.toString(),
+      truncated: false,
+    });
+  });
+
+  it('is cut when a stream is broken off', async () => {
+    const artifact = await create();
+    const stream = new PassThrough();
+    const collected = artifact.collect('stdout', stream);
     stream.write('kept');
     await once(stream, 'readable');
     stream.destroy();
     await collected;
-    await artifact.close();
-    expect(artifact.isTruncated).toBe(true);
+    await artifact.finish();
+    expect((await kept()).truncated).toBe(true);
+  });
+
+  it('is cut, and has what was written, when nobody finished it', async () => {
+    const artifact = await create();
+    const stream = new PassThrough();
+    const collected = artifact.collect('stdout', stream);
+    stream.end(linesOf(3000));
+    await collected;
+    const { log, truncated } = await kept();
+    expect(truncated).toBe(true);
+    expect(textOfLog(log).toString().endsWith('line 2999\n')).toBe(true);
+    expect((await kept()).log.equals(log)).toBe(true);
+    expect(readdirSync(join(directory, 'artifacts'))).toEqual([`${ID}.log.cut`]);
+    await artifact.finish();
+  });
+
+  it('is cut when it is not there', async () => {
+    expect(await store.read(ID)).toMatchObject({ byteLength: 0, truncated: true });
+  });
+
+  it('is not begun where it would take what must stay free, and leaves nothing', async () => {
+    store = await storeWith({ maxBytes: 64 * 1024, reserveBytes: 2 ** 60 });
+    await expect(create()).rejects.toThrow();
+    expect(readdirSync(join(directory, 'artifacts'))).toEqual([]);
   });
 
   it('is whole where the system takes less than it is given', async () => {
@@ -76,16 +205,57 @@ describe('the log of an attempt', () => {
       return whole.call(this, bytes, offset, Math.min(3, Number(length)), position) as never;
     });
     try {
-      const artifact = await create();
-      const stream = new PassThrough();
-      const collected = artifact.collect(stream);
-      stream.end('more than three bytes');
-      await collected;
-      await artifact.close();
-      expect(await readFile(path, 'latin1')).toBe('more than three bytes');
-      expect(artifact.isTruncated).toBe(false);
+      const { log, truncated } = await keptOf([Buffer.from('more than three bytes')]);
+      expect({ text: textOfLog(log).toString(), truncated }).toEqual({
+        text: 'more than three bytes',
+        truncated: false,
+      });
     } finally {
       short.mockRestore();
     }
+  });
+
+  it('has no half record where the disk breaks off, and says what is missing', async () => {
+    const probe = await open(join(directory, 'probe'), 'w');
+    const prototype = Object.getPrototypeOf(probe) as FileHandle;
+    await probe.close();
+    const whole = Reflect.get(prototype, 'write') as (
+      ...args: unknown[]
+    ) => Promise<{ bytesWritten: number }>;
+    let room = 100;
+    const full = jest.spyOn(prototype, 'write').mockImplementation(async function (
+      this: FileHandle,
+      ...[bytes, offset, length, position]: unknown[]
+    ) {
+      if (room === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+      const { bytesWritten } = await whole.call(
+        this,
+        bytes,
+        offset,
+        Math.min(room, Number(length)),
+        position,
+      );
+      room -= bytesWritten;
+      return { bytesWritten } as never;
+    });
+    let result: Kept;
+    try {
+      result = await keptOf([Buffer.from('first\n'), linesOf(10), Buffer.from('last\n')]);
+    } finally {
+      full.mockRestore();
+    }
+    expect(result.truncated).toBe(true);
+    expect(() => textOfLog(result.log)).not.toThrow();
+    expect(textOfLog(result.log, ['valise']).toString()).toMatch(/bytes of the output could not be kept/);
+  });
+
+  it('is removed with all its parts, and no other is', async () => {
+    const other = `wlog-${'1'.repeat(30)}`;
+    await keptOf([linesOf(20_000)]);
+    await (await store.create(other, new MaskPatterns([]))).finish();
+    await store.removeOthers([ID]);
+    expect(readdirSync(join(directory, 'artifacts'))).toEqual([`${ID}.log.cut`]);
+    await store.remove(ID);
+    expect(existsSync(join(directory, 'artifacts', `${ID}.log.cut`))).toBe(false);
   });
 });

@@ -1,97 +1,114 @@
 import { offHeap } from '../ingress/off-heap.js';
 import type { MaskPatterns } from './mask-patterns.js';
+import { Runs } from './mask-runs.js';
+import { StreamSearch, UnbrokenSearch } from './mask-search.js';
 
 /** What stands for any run of secret bytes: no prefix, no length. */
 export const MASK = Buffer.from('***');
 
-/** A run of secret bytes, as offsets in the stream. */
-interface Run {
-  start: number;
-  end: number;
+/** A piece of a stream that came at once, as it may be shown. */
+export interface Piece<Arrival> {
+  readonly arrival: Arrival;
+  readonly bytes: Buffer;
 }
 
 /**
- * Masks one output stream, whatever its chunks: every byte that is part of any occurrence of any pattern is covered, and
- * each covered run becomes one mask. Bytes that may still become part of one are held back until that is decided.
+ * Masks one output stream, whatever its chunks: every byte that is part of any occurrence of any form of a value is
+ * covered, and each covered run becomes one mask, where it begins. Bytes that may still become part of one are held back
+ * until that is decided, or until `pause`.
  */
-export class Masker {
-  #node = 0;
+export class Masker<Arrival> {
+  readonly #searches: readonly StreamSearch[];
+  readonly #runs = new Runs();
   /** Offset of the first byte that was not given out, and the bytes from there on. */
   #base = 0;
   #held = offHeap(0);
-  #runs: Run[] = [];
   #insideRun = false;
+  /** Which arrival the bytes from an offset on came with, from the first that is held. */
+  readonly #arrivals: { readonly from: number; readonly arrival: Arrival }[] = [];
 
-  constructor(private readonly patterns: MaskPatterns) {}
+  constructor(patterns: MaskPatterns) {
+    const { asItIs, unbroken } = patterns.searches;
+    this.#searches = asItIs.length === 0 ? [] : [new StreamSearch(asItIs), new UnbrokenSearch(unbroken)];
+  }
+
+  /** When the first byte came that is held back. */
+  get oldest(): Arrival | undefined {
+    return this.#arrivals[0]?.arrival;
+  }
 
   /** What may be shown after `chunk`, in memory of its own. The chunk stays the caller's to zero. */
-  push(chunk: Uint8Array): Buffer {
+  push(chunk: Uint8Array, arrival: Arrival): Piece<Arrival>[] {
+    if (chunk.length === 0) return [];
     const text = offHeap(this.#held.length + chunk.length);
     this.#held.copy(text);
     text.set(chunk, this.#held.length);
-    this.#scan(chunk, this.#base + this.#held.length);
-    const shown = this.#show(text, text.length - this.patterns.depth(this.#node));
-    text.fill(0);
-    return shown;
-  }
-
-  /** What is left when the stream has ended. */
-  end(): Buffer {
-    const text = Buffer.from(this.#held);
-    const shown = this.#show(text, text.length);
-    text.fill(0);
-    this.#node = 0;
-    return shown;
-  }
-
-  #scan(chunk: Uint8Array, offset: number): void {
-    const { patterns } = this;
-    let node = this.#node;
-    for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0;
-      if (node === 0 && !patterns.begins(byte)) continue;
-      node = patterns.step(node, byte);
-      const length = patterns.longest(node);
-      if (length > 0) this.#cover(offset + at + 1 - length, offset + at + 1);
+    const end = this.#base + text.length;
+    this.#arrivals.push({ from: end - chunk.length, arrival });
+    let decided = end;
+    for (const search of this.#searches) {
+      search.read(chunk, this.#runs);
+      decided = Math.min(decided, search.undecidedFrom);
     }
-    this.#node = node;
+    return this.#give(text, Math.max(decided, this.#base));
   }
 
-  /** Matches come in the order of their ends, so a new one can only swallow the last runs. */
-  #cover(start: number, end: number): void {
-    let from = start;
-    for (let last = this.#runs.at(-1); last && last.end >= from; last = this.#runs.at(-1)) {
-      from = Math.min(from, last.start);
-      this.#runs.pop();
+  /**
+   * What is held back, for the stream pauses. What may be the beginning of a value, and is as long as a value must be to
+   * be masked, is masked: the rest may come later.
+   */
+  pause(): Piece<Arrival>[] {
+    for (const { partialFrom } of this.#searches) {
+      if (partialFrom !== null) this.#runs.add(partialFrom, this.#base + this.#held.length);
     }
-    this.#runs.push({ start: from, end });
+    return this.end();
   }
 
-  /** Gives out `text` up to `length`, masked, and holds the rest back. */
-  #show(text: Buffer, length: number): Buffer {
-    const parts: Buffer[] = [];
+  /** What is held back, for the stream has ended. */
+  end(): Piece<Arrival>[] {
+    const text = offHeap(this.#held.length);
+    this.#held.copy(text);
+    return this.#give(text, this.#base + text.length);
+  }
+
+  /** Gives out `text`, which stands at the base, up to the offset `limit`; holds the rest back, and wipes the text. */
+  #give(text: Buffer, limit: number): Piece<Arrival>[] {
+    const base = this.#base;
+    const pieces: Piece<Arrival>[] = [];
+    for (let [first] = this.#arrivals; first && this.#base < limit; [first] = this.#arrivals) {
+      const end = Math.min(this.#arrivals[1]?.from ?? limit, limit);
+      const bytes = this.#show(text.subarray(this.#base - base, end - base), end);
+      if (bytes.length > 0) pieces.push({ arrival: first.arrival, bytes });
+      if (end === (this.#arrivals[1]?.from ?? base + text.length)) this.#arrivals.shift();
+    }
+    this.#held.fill(0);
+    this.#held = offHeap(base + text.length - limit);
+    text.copy(this.#held, 0, limit - base);
+    text.fill(0);
+    return pieces;
+  }
+
+  /** The bytes from the base to the offset `limit`, masked. */
+  #show(bytes: Buffer, limit: number): Buffer {
+    const shown: Uint8Array[] = [];
     const base = this.#base;
     let at = base;
-    const limit = base + length;
     while (at < limit) {
-      const [run] = this.#runs;
+      const run = this.#runs.first;
       const start = Math.min(run?.start ?? limit, limit);
       if (start > at) {
-        parts.push(text.subarray(at - base, start - base));
+        shown.push(bytes.subarray(at - base, start - base));
         this.#insideRun = false;
         at = start;
       }
       if (!run || run.start >= limit) break;
-      if (!this.#insideRun) parts.push(MASK);
+      if (!this.#insideRun) shown.push(MASK);
       this.#insideRun = true;
-      at = Math.min(run.end, limit);
-      if (run.end <= limit) this.#runs.shift();
-      else run.start = limit;
+      at = Math.max(at, Math.min(run.end, limit));
+      if (run.end > limit) break;
+      this.#runs.dropFirst();
     }
-    this.#held.fill(0);
-    this.#held = offHeap(text.length - length);
-    text.copy(this.#held, 0, length);
     this.#base = limit;
-    return Buffer.concat(parts);
+    return Buffer.concat(shown);
   }
 }

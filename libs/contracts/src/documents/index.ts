@@ -69,7 +69,14 @@ export {
   type LegacyTaskItem,
   type LegacyTriggerItem,
 } from './legacy/legacy-set.js';
-export { logArtifactId } from './tasks/log-artifact.js';
+export { logArtifactId } from './logs/log-artifact.js';
+export {
+  readLogRecords,
+  textOfLog,
+  writeLogRecords,
+  type LogRecord,
+  type LogStream,
+} from './logs/log-record.js';
 export { refusedNameClass, REFUSED_NAMES, type RefusedNameClass } from './environment/name-policy.js';
 export { compareFixed } from './text/order.js';
 export {

@@ -33,7 +33,7 @@ export const FAILURES = {
     title: 'The material does not fit one response once it is escaped.',
   },
   LEASE_TOKEN_INVALID: { status: 400, title: 'The lease token breaks its contract.' },
-  LOG_ARTIFACT_INVALID: { status: 400, title: 'A log artefact cannot be named from these identifiers.' },
+  LOG_ARTIFACT_INVALID: { status: 400, title: 'The log artefact breaks its contract.' },
   TRIGGER_INVALID: { status: 400, title: 'The trigger breaks its contract.' },
   TRIGGER_SPEC_UNSUPPORTED: {
     status: 400,
@@ -122,6 +122,10 @@ export const FAILURES = {
   environment_name_conflict: { status: 422, title: 'The bundle and the task name the same variable.' },
   control_unreachable: { status: 503, title: 'Control could not be reached or did not answer in time.' },
   control_answer_invalid: { status: 502, title: 'Control answered with something that breaks the contract.' },
+  identity_expired: {
+    status: 401,
+    title: 'The worker’s certificate has ended; a new one belongs in its place.',
+  },
   inbox_damaged: { status: 500, title: 'An inbox record cannot be read; an operator must look.' },
   inbox_in_use: { status: 409, title: 'Another process owns the inbox.' },
 

@@ -1,0 +1,82 @@
+import { writeLogRecords, type LogStream } from '@valise/contracts/documents';
+import type { MaskPatterns } from './mask-patterns.js';
+import { Masker, type Piece } from './masker.js';
+
+/** What one stream may run ahead of what the other holds back, in bytes. */
+const MAX_WAITING_BYTES = 1024 * 1024;
+
+interface Arrival {
+  readonly order: number;
+  readonly atMs: number;
+}
+
+/** A stream of the task, and what of it may be shown but waits for what came before on the other. */
+interface Side {
+  readonly stream: LogStream;
+  readonly masker: Masker<Arrival>;
+  readonly waiting: Piece<Arrival>[];
+}
+
+/** Masks the streams of a task, each by itself, and gives their records out in the order in which they came. */
+export class OutputOrder {
+  readonly #sides: Side[] = [];
+  #arrived = 0;
+
+  constructor(private readonly patterns: MaskPatterns) {}
+
+  /** The chunk stays the caller's to zero. */
+  push(stream: LogStream, chunk: Uint8Array): void {
+    const side = this.#sideOf(stream);
+    side.waiting.push(...side.masker.push(chunk, { order: this.#arrived, atMs: Date.now() }));
+    this.#arrived += 1;
+    const waiting = side.waiting.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    if (waiting > MAX_WAITING_BYTES) this.#sides.forEach(pause);
+  }
+
+  /** Whether something of the stream is held back, for it may be the beginning of a value. */
+  isHolding(stream: LogStream): boolean {
+    return this.#sideOf(stream).masker.oldest !== undefined;
+  }
+
+  /** The stream pauses: nothing of it is held back any more. */
+  pause(stream: LogStream): void {
+    pause(this.#sideOf(stream));
+  }
+
+  end(stream: LogStream): void {
+    const side = this.#sideOf(stream);
+    side.waiting.push(...side.masker.end());
+  }
+
+  /** The records that nothing comes before any more. */
+  take(): Buffer {
+    const records: Buffer[] = [];
+    for (let side = this.#next(); side; side = this.#next()) {
+      const [piece] = side.waiting.splice(0, 1);
+      if (piece) records.push(writeLogRecords(side.stream, piece.arrival.atMs, piece.bytes));
+    }
+    return Buffer.concat(records);
+  }
+
+  /** The side whose first piece came before everything that waits or is held back. */
+  #next(): Side | undefined {
+    const ordered = this.#sides
+      .map((side) => ({ side, order: (side.waiting[0]?.arrival ?? side.masker.oldest)?.order ?? Infinity }))
+      .sort((one, other) => one.order - other.order);
+    const first = ordered[0]?.side;
+    return first && first.waiting.length > 0 ? first : undefined;
+  }
+
+  #sideOf(stream: LogStream): Side {
+    let side = this.#sides.find((known) => known.stream === stream);
+    if (!side) {
+      side = { stream, masker: new Masker(this.patterns), waiting: [] };
+      this.#sides.push(side);
+    }
+    return side;
+  }
+}
+
+function pause({ waiting, masker }: Side): void {
+  waiting.push(...masker.pause());
+}
