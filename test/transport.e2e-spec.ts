@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATORS, useDeployment } from './support/deployment.js';
+import type { PublishTaskRequest } from '@valise/contracts/wire';
+import type { LogLine } from '../apps/cli/src/demo/program.js';
+import { onlyFor, OPERATORS, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
 import { MutualTlsClient, type Outcome } from './support/mutual-tls-client.js';
 import { PlainAddress } from './support/plain-address.js';
 import { newSessionId } from './support/played-worker.js';
@@ -44,9 +46,19 @@ const connectionOf = (identity: TestIdentity): Promise<MutualTlsClient> =>
 
 const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
 
+/** A task with secrets that only this worker may run, and that takes a second. */
+function asleep(workerId: string): Partial<PublishTaskRequest> {
+  const { spec } = onlyFor(workerId);
+  const command = { kind: 'argv', file: '/bin/sleep', args: ['1'] };
+  return {
+    spec: { ...spec, config: { ...(spec?.config as object), command } },
+  };
+}
+
 async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + DEADLINE_MS;
   while (!(await holds())) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
     if (performance.now() > deadline)
       throw new Error(`it never came to this: ${what}\n${deployment().logs()}`);
   }
@@ -101,6 +113,50 @@ describe('a revocation list', () => {
     expect(await ask('w-1', worker)).toEqual([200, undefined]);
     expect(await plain().metric('valise_revocation_overdue')).toBe(0);
   });
+});
+
+describe('a worker whose certificate has ended', () => {
+  it('says so, asks ever less often and claims nothing; then it goes on with the new one, and with the next in the middle of a task', async () => {
+    const { pki } = deployment();
+    const workerId = 'sleeper';
+    const name = `spiffe://${TRUST_DOMAIN}/worker/${workerId}`;
+    const ended = { notBefore: new Date(Date.now() - 2 * HOUR_MS), notAfter: new Date(Date.now() - HOUR_MS) };
+    const files = await pki.client(name, ended);
+    await deployment().allow(workerId, { labels: { worker: workerId } });
+    const first = await deployment().run(asleep(workerId));
+    const worker = await deployment().startWorker(workerId, {
+      VALISE_TLS_CERTIFICATE_FILE: files.certificateFile,
+      VALISE_TLS_KEY_FILE: files.keyFile,
+    });
+    const failures = (): LogLine[] => worker.lines.filter(({ event }) => event === 'claim_failed');
+    await until(() => Promise.resolve(failures().length === 3), 'some failures');
+    for (const { error } of failures()) expect(error).toMatchObject({ code: 'identity_expired' });
+    const times = failures().map(({ time }) => Date.parse(String(time)));
+    expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(700);
+    expect((await deployment().management.run(PROJECT, first)).status).toBe('queued');
+
+    const second = pki.replace(files, await pki.client(name));
+    process.kill(worker.pid, 'SIGHUP');
+    await deployment().runWhen(first, ({ status }) => status === 'running');
+    const third = pki.replace(files, await pki.client(name));
+    process.kill(worker.pid, 'SIGHUP');
+    expect((await deployment().ended(first)).status).toBe('succeeded');
+    const next = await deployment().run(asleep(workerId));
+    expect((await deployment().ended(next)).status).toBe('succeeded');
+    expect([await serialsOf(first), await serialsOf(next)]).toEqual([
+      [second.serialNumber],
+      [third.serialNumber],
+    ]);
+  });
+
+  /** The certificates that the run's secrets were delivered to. */
+  async function serialsOf(runId: string): Promise<string[]> {
+    const rows = await database().query<{ serial: string }>(
+      'SELECT lower(certificate_serial) AS serial FROM delivery_records WHERE run_id = $1',
+      [runId],
+    );
+    return rows.map(({ serial }) => serial);
+  }
 });
 
 describe('files of control that change', () => {

@@ -34,12 +34,12 @@ export class TestAuthority {
     return this.root.toString('pem');
   }
 
-  async issue(names: x509.JsonGeneralNames): Promise<KeyAndCertificate> {
+  async issue(names: x509.JsonGeneralNames, endsInMs = LIFETIME_MS): Promise<KeyAndCertificate> {
     const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
     const certificate = await x509.X509CertificateGenerator.create({
       subject: 'CN=test',
       issuer: this.root.subject,
-      ...validity(),
+      ...validity(endsInMs),
       publicKey: keys.publicKey,
       signingKey: this.keys.privateKey,
       signingAlgorithm: ALGORITHM,
@@ -51,6 +51,6 @@ export class TestAuthority {
   }
 }
 
-function validity(): { notBefore: Date; notAfter: Date } {
-  return { notBefore: new Date(Date.now() - LIFETIME_MS), notAfter: new Date(Date.now() + LIFETIME_MS) };
+function validity(endsInMs = LIFETIME_MS): { notBefore: Date; notAfter: Date } {
+  return { notBefore: new Date(Date.now() - LIFETIME_MS), notAfter: new Date(Date.now() + endsInMs) };
 }

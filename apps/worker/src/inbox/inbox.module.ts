@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Global, Module } from '@nestjs/common';
 import { ValiseError } from '@valise/contracts/failure';
 import { WorkerConfig } from '../config/worker-config.js';
-import { WORKER_IDENTITY } from '../ingress/ingress.module.js';
+import { WORKER_IDENTITY } from '../ingress/worker-identity.js';
 import type { WorkerIdentity } from '../ingress/worker-identity.js';
 import { Steps } from '../logs/steps.js';
 import { makePrivateDirectory } from './durable-file.js';

@@ -25,16 +25,22 @@ export interface Question {
  */
 export class IngressClient {
   #agent: Agent;
+  #notAfterMs: number;
 
   constructor(
     private readonly control: URL,
     identity: WorkerIdentity,
   ) {
     this.#agent = agentOf(identity);
+    this.#notAfterMs = identity.notAfterMs;
   }
 
-  /** @throws ValiseError control_unreachable or control_answer_invalid; no foreign text is in it */
+  /**
+   * @throws ValiseError control_unreachable or control_answer_invalid, without foreign text; identity_expired, and
+   * nothing is sent, once the worker's certificate has ended
+   */
   async exchange(question: Question): Promise<Answer> {
+    if (this.#notAfterMs <= Date.now()) throw new ValiseError('identity_expired');
     try {
       return await this.#once(question);
     } catch (error) {
@@ -48,6 +54,7 @@ export class IngressClient {
   present(identity: WorkerIdentity): void {
     const old = this.#agent;
     this.#agent = agentOf(identity);
+    this.#notAfterMs = identity.notAfterMs;
     old.on('free', (socket: Socket) => socket.destroy());
     for (const socket of Object.values(old.freeSockets).flatMap((sockets) => sockets ?? [])) socket.destroy();
   }

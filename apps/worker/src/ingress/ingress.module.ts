@@ -2,10 +2,8 @@ import { Global, Module } from '@nestjs/common';
 import { WorkerConfig } from '../config/worker-config.js';
 import { Control } from './control.js';
 import { IngressClient } from './ingress-client.js';
-import { readIdentity, type WorkerIdentity } from './worker-identity.js';
-
-/** The identity that the process started with. */
-export const WORKER_IDENTITY = Symbol('WORKER_IDENTITY');
+import { IdentityRenewal } from './identity-renewal.js';
+import { readIdentity, WORKER_IDENTITY, type WorkerIdentity } from './worker-identity.js';
 
 @Global()
 @Module({
@@ -18,7 +16,8 @@ export const WORKER_IDENTITY = Symbol('WORKER_IDENTITY');
         new IngressClient(config.controlUrl, identity),
     },
     Control,
+    IdentityRenewal,
   ],
-  exports: [WORKER_IDENTITY, IngressClient, Control],
+  exports: [WORKER_IDENTITY, IngressClient, Control, IdentityRenewal],
 })
 export class IngressModule {}

@@ -5,12 +5,17 @@ import { parseSpiffeId } from '@valise/contracts/documents';
 import { invalidSetting } from '@valise/contracts/settings';
 import type { WorkerConfig } from '../config/worker-config.js';
 
+/** The identity that the process started with. */
+export const WORKER_IDENTITY = Symbol('WORKER_IDENTITY');
+
 /** Who the worker is and what it proves it with. */
 export interface WorkerIdentity {
   readonly workerId: string;
   readonly certificate: Buffer;
   readonly key: Buffer;
   readonly authority: Buffer;
+  /** When the certificate ends, in milliseconds since 1970. */
+  readonly notAfterMs: number;
 }
 
 /**
@@ -29,7 +34,8 @@ export async function readIdentity(config: WorkerConfig): Promise<WorkerIdentity
   } catch {
     throw invalidSetting('VALISE_TLS_KEY_FILE', 'must fit certificate and authority');
   }
-  return { workerId: workerIdOf(certificate), certificate, key, authority };
+  const notAfterMs = Date.parse(new X509Certificate(certificate).validTo);
+  return { workerId: workerIdOf(certificate), certificate, key, authority, notAfterMs };
 }
 
 /** The worker named by the certificate's one URI SAN. */

@@ -1,0 +1,140 @@
+import { once } from 'node:events';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TLSSocket } from 'node:tls';
+import { type KeyAndCertificate, TestAuthority } from '../../spec/pki.js';
+import type { WorkerConfig } from '../config/worker-config.js';
+import { EventLog } from '../logs/event-log.js';
+import { IdentityRenewal } from './identity-renewal.js';
+import { IngressClient, type Question } from './ingress-client.js';
+import { readIdentity } from './worker-identity.js';
+
+const HOUR_MS = 3_600_000;
+const DEADLINE_MS = 10_000;
+const QUESTION: Question = {
+  path: '/',
+  contentType: 'application/json',
+  byteLength: 2,
+  chunks: () => [Buffer.from('{}')],
+  deadlineMs: 5000,
+};
+
+let directory: string;
+let authority: TestAuthority;
+let server: Server;
+let connections: number;
+let serials: string[];
+/** Resolves the answer of each question. */
+let answers: (() => void)[];
+let client: IngressClient;
+let renewal: IdentityRenewal;
+let events: unknown[];
+
+const issue = (workerId: string, endsInMs = HOUR_MS): Promise<KeyAndCertificate> =>
+  authority.issue([{ type: 'url', value: `spiffe://test/worker/${workerId}` }], endsInMs);
+
+/** Puts certificate and key there, each in one act. */
+function lay({ certificate, key }: KeyAndCertificate): void {
+  for (const [name, content] of Object.entries({ 'worker.pem': certificate, 'worker.key': key })) {
+    writeFileSync(join(directory, 'new'), content, { mode: 0o600 });
+    renameSync(join(directory, 'new'), join(directory, name));
+  }
+}
+
+async function begin(identity: KeyAndCertificate): Promise<void> {
+  lay(identity);
+  const { port } = server.address() as AddressInfo;
+  const config = {
+    certificateFile: join(directory, 'worker.pem'),
+    keyFile: join(directory, 'worker.key'),
+    authorityFile: join(directory, 'ca.pem'),
+  } as WorkerConfig;
+  const read = await readIdentity(config);
+  client = new IngressClient(new URL(`https://127.0.0.1:${port}`), read);
+  const log = new EventLog('info', {
+    write: (line) => void events.push((JSON.parse(line) as { event: unknown }).event),
+  });
+  renewal = new IdentityRenewal(config, client, read, log);
+  await renewal.start(10);
+}
+
+async function until(holds: () => boolean, what: string): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`it never came to this: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'valise-identity-'));
+  authority = await TestAuthority.create();
+  writeFileSync(join(directory, 'ca.pem'), authority.certificate);
+  const { certificate: cert, key } = await authority.issue([{ type: 'ip', value: '127.0.0.1' }]);
+  [connections, serials, answers, events] = [0, [], [], []];
+  server = createServer({ cert, key, ca: authority.certificate, requestCert: true }, (request, response) => {
+    if (request.socket instanceof TLSSocket) serials.push(request.socket.getPeerCertificate().serialNumber);
+    request.resume();
+    answers.push(() => response.setHeader('content-length', 0).end());
+  });
+  server.on('connection', () => (connections += 1));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+
+afterEach(() => {
+  renewal.stop();
+  client.close();
+  server.closeAllConnections();
+  server.close();
+  rmSync(directory, { recursive: true });
+});
+
+describe('the worker’s certificate', () => {
+  it('is presented anew once it lies on the disk, while what was asked before is answered', async () => {
+    await begin(await issue('w-1'));
+    const before = client.exchange(QUESTION);
+    await until(() => answers.length === 1, 'the first question');
+    lay(await issue('w-1'));
+    await until(() => events.includes('identity_renewed'), 'the renewal');
+    const after = client.exchange(QUESTION);
+    await until(() => answers.length === 2, 'the second question');
+    for (const answer of answers) answer();
+    expect([(await before).status, (await after).status]).toEqual([200, 200]);
+    expect(new Set(serials).size).toBe(2);
+  });
+
+  it.each([
+    ['names another worker', 'identity_of_another_worker', () => issue('w-2')],
+    [
+      'does not fit its key',
+      'identity_not_renewed',
+      async () => ({ ...(await issue('w-1')), key: (await issue('w-1')).key }),
+    ],
+  ])('stays what it was when the one on the disk %s', async (_, event, next) => {
+    await begin(await issue('w-1'));
+    lay(await next());
+    await until(() => events.includes(event), event);
+    const asked = client.exchange(QUESTION);
+    await until(() => answers.length === 1, 'the question');
+    answers[0]?.();
+    expect((await asked).status).toBe(200);
+  });
+
+  it('asks nothing once it has ended, and goes on once there is a new one', async () => {
+    await begin(await issue('w-1', -1000));
+    for (let count = 0; count < 3; count += 1) {
+      await expect(client.exchange(QUESTION)).rejects.toMatchObject({ code: 'identity_expired' });
+    }
+    expect(connections).toBe(0);
+    lay(await issue('w-1'));
+    await until(() => events.includes('identity_renewed'), 'the renewal');
+    const asked = client.exchange(QUESTION);
+    await until(() => answers.length === 1, 'the question');
+    answers[0]?.();
+    expect((await asked).status).toBe(200);
+  });
+});
