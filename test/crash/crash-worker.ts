@@ -36,6 +36,7 @@ export class CrashWorker {
     private readonly deployment: Deployment,
     readonly workerId: string,
     private readonly uidBase: number,
+    private readonly settings: Readonly<Record<string, string>>,
     variable: { readonly name: string; readonly value: string },
   ) {
     const { name, value } = variable;
@@ -50,14 +51,17 @@ export class CrashWorker {
   }
 
   /** Its tasks get a bundle of one variable, whose name begins with `prefix`. `uidBase` is no other worker's. */
-  static async create(deployment: Deployment, uidBase: number, prefix = 'CANARY'): Promise<CrashWorker> {
+  static async create(
+    deployment: Deployment,
+    uidBase: number,
+    { prefix = 'CANARY', controlUrl }: { prefix?: string; controlUrl?: string } = {},
+  ): Promise<CrashWorker> {
     const nonce = randomUUID().replaceAll('-', '');
     const workerId = `crash-${nonce}`;
     await deployment.allow(workerId, { labels: { worker: workerId } });
-    return new CrashWorker(deployment, workerId, uidBase, {
-      name: `${prefix}_${nonce}`,
-      value: `value-${nonce}`,
-    });
+    const settings = controlUrl === undefined ? {} : { VALISE_CONTROL_URL: controlUrl };
+    const variable = { name: `${prefix}_${nonce}`, value: `value-${nonce}` };
+    return new CrashWorker(deployment, workerId, uidBase, settings, variable);
   }
 
   /** Queues a run whose command marks its beginning, prints its secret, waits to be let go, and marks its end. */
@@ -94,6 +98,7 @@ export class CrashWorker {
       VALISE_LOG_LEVEL: 'debug',
       VALISE_LEASE_DURATION_MS: LEASE_DURATION_MS,
       ...(process.getuid?.() === 0 && { VALISE_SLOT_UID_BASE: String(this.uidBase) }),
+      ...this.settings,
       ...(crash && {
         NODE_OPTIONS: `--import=${pathToFileURL(join(__dirname, 'worker-crash.mjs')).href}`,
         CRASH_AT: crash.at.join(','),
@@ -107,8 +112,8 @@ export class CrashWorker {
   /** Lives until it is killed. @throws Error when it never comes to where that happens */
   async liveUntil(crash: Crash): Promise<Program> {
     const program = await this.live(crash);
-    const isDead = await within(DEADLINE_MS, endOf(program));
-    if (!isDead) throw new Error(`the worker never came to ${crash.at.join(' or ')}: ${lastWords(program)}`);
+    if (!(await deadWithin(DEADLINE_MS, program)))
+      throw new Error(`the worker never came to ${crash.at.join(' or ')}: ${lastWords(program)}`);
     return program;
   }
 
@@ -158,12 +163,12 @@ const lastWords = ({ lines }: Program): string =>
 
 const endOf = (program: Program): Promise<void> => program.finish().catch(() => undefined);
 
-/** Whether `fact` comes true in time. */
-async function within(deadlineMs: number, fact: Promise<unknown>): Promise<boolean> {
+/** Whether the program ends in time. */
+export async function deadWithin(deadlineMs: number, program: Program): Promise<boolean> {
   const over = new AbortController();
   const { signal } = over;
   try {
-    return await Promise.race([fact.then(() => true), pause(deadlineMs, false, { signal })]);
+    return await Promise.race([endOf(program).then(() => true), pause(deadlineMs, false, { signal })]);
   } finally {
     over.abort();
   }
