@@ -324,6 +324,20 @@ describe('certificates on the disk', () => {
     await live.close();
   });
 
+  it('are renewed while another set of files is bad', async () => {
+    await pki.revoke();
+    await listenWithLists();
+    const operators = { refresh: () => Promise.reject(new ValiseError('configuration_invalid')) };
+    const { facts } = transport;
+    const both = new ReloadTimer({ certificates: transport, operators }, facts, pino({ enabled: false }));
+    const worker = await pki.worker('w-1');
+    await both.reload();
+    await pki.revoke(worker);
+    await both.reload();
+    expect(await ask(worker)).toBe('closed');
+    expect([facts.reloads.operators.failing, facts.reloads.certificates.failing]).toEqual([true, false]);
+  });
+
   it('say once that they are bad, and that they are good again', async () => {
     await listen();
     const key = readFileSync(own.keyFile);
