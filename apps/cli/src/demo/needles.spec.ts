@@ -9,6 +9,8 @@ describe('a needle', () => {
   it.each([
     ['as it is', (value: string) => value],
     ['in a JSON string', (value: string) => JSON.stringify({ key: value })],
+    ['in UTF-16, little end first', (value: string) => Buffer.from(value, 'utf16le')],
+    ['in UTF-16, big end first', (value: string) => Buffer.from(value, 'utf16le').swap16()],
     ['in hex', (value: string) => Buffer.from(value).toString('hex')],
     ['in upper-case hex', (value: string) => Buffer.from(value).toString('hex').toUpperCase()],
     ['in base64', (value: string) => Buffer.from(value).toString('base64')],

@@ -6,7 +6,7 @@ export interface Needle {
   readonly bytes: Buffer;
 }
 
-export type Form = 'raw' | 'json' | 'base64' | 'hex';
+export type Form = 'raw' | 'json' | 'utf16' | 'base64' | 'hex';
 
 /** One spelling of a needle, or of one of its lines, as it would lie in a file. */
 export interface Pattern {
@@ -25,7 +25,7 @@ export function isSearchable(needle: Needle): boolean {
 }
 
 /**
- * Every spelling of every searchable needle: as it is, inside a JSON string, in base64 (at each of the three alignments
+ * Every spelling of every searchable needle: as it is, inside a JSON string, in UTF-16 (both byte orders), in base64 (at each of the three alignments
  * it can have in longer data, both alphabets) and in hex; the whole and each line. A spelling that several needles have
  * is listed for the first of them only.
  */
@@ -56,6 +56,9 @@ function* partsOf(bytes: Buffer): Iterable<[Pattern['part'], Buffer]> {
 function* spellings(bytes: Buffer): Iterable<[Form, Buffer]> {
   yield ['raw', bytes];
   yield ['json', Buffer.from(JSON.stringify(bytes.toString('utf8')).slice(1, -1), 'utf8')];
+  const utf16 = Buffer.from(bytes.toString('utf8'), 'utf16le');
+  yield ['utf16', utf16];
+  yield ['utf16', Buffer.from(utf16).swap16()];
   for (const before of [0, 1, 2]) {
     const text = base64Within(bytes, before);
     yield ['base64', Buffer.from(text)];

@@ -1,0 +1,121 @@
+import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createSecretReference } from '@valise/contracts/documents';
+import { Search } from '../../apps/cli/src/demo/search.js';
+import { Deployment, OPERATORS } from '../support/deployment.js';
+import { LeaseStock, stockWorkers } from '../support/lease-stock.js';
+import { PROJECT } from '../support/postgres-world.js';
+import type { TestDatabase } from '../support/postgres.js';
+import { Canary } from './canary.js';
+import { CLIENTS } from './clients.js';
+import { searchMemory } from './process-memory.js';
+
+/** How much is delivered. */
+export interface ResidueScale {
+  readonly bundleBytes: readonly number[];
+  /** How often each canary is delivered. */
+  readonly times: readonly number[];
+}
+
+export const SHORT: ResidueScale = { bundleBytes: [32, 96 * 1024], times: [1, 20] };
+export const FULL: ResidueScale = {
+  bundleBytes: [32, 64, 1024, 4 * 1024, 16 * 1024, 96 * 1024],
+  times: [1, 200],
+};
+
+/** What is left of secrets in a process that delivered them. */
+export interface ResidueReport {
+  readonly program: 'control';
+  readonly deliveries: number;
+  readonly canaries: number;
+  /** Where a canary was seen 1 s after the last delivery: which one, in which form, in which memory. */
+  readonly found: readonly { readonly canary: string; readonly form: string; readonly place: string }[];
+  /** Whether text that the process does keep was seen, in UTF-8 and in UTF-16: else the search proves nothing. */
+  readonly controlSeen: { readonly utf8: boolean; readonly utf16: boolean };
+  readonly searchedBytes: number;
+}
+
+const MAX_SECRET_BYTES = 16 * 1024;
+const AFTER_MS = 1000;
+const SETTLE_DEADLINE_MS = 15_000;
+/** With the eight deliveries of a claim, more than the largest scale asks for at once. */
+const CLAIMS = 32;
+
+/** Delivers canaries in every way through a real control, and then looks for them in its memory. */
+export async function measureResidue(database: TestDatabase, scale: ResidueScale): Promise<ResidueReport> {
+  const keptOnPurpose = { utf8: new Canary('kept as text'), utf16: new Canary('kept as wide text') };
+  const directory = mkdtempSync(join(tmpdir(), 'valise-residue-'));
+  const operatorsFile = join(directory, 'operators.json');
+  // Names of operators stay in memory as strings; one with a wide character as UTF-16.
+  writeFileSync(
+    operatorsFile,
+    JSON.stringify({ ...OPERATORS, [keptOnPurpose.utf8.text]: {}, [`${keptOnPurpose.utf16.text}中`]: {} }),
+    { mode: 0o600 },
+  );
+  const deployment = await Deployment.start(database, { VALISE_OPERATORS_FILE: operatorsFile });
+  try {
+    const { canaries, deliveries } = await deliverCanaries(deployment, scale);
+    await delay(AFTER_MS);
+    const patterns = [...canaries, ...Object.values(keptOnPurpose)].flatMap((canary) => canary.patterns());
+    const search = new Search(patterns);
+    await searchMemory(deployment.control.pid, search);
+    const seen = (canary: Canary, form: string): boolean =>
+      search.sightings.some(({ pattern }) => pattern.needle === canary.needle && pattern.form === form);
+    return {
+      program: 'control',
+      deliveries,
+      canaries: canaries.length,
+      found: search.sightings
+        .filter(({ pattern }) => canaries.some(({ needle }) => needle === pattern.needle))
+        .map(({ pattern, place }) => ({ canary: pattern.needle.label, form: pattern.form, place })),
+      controlSeen: { utf8: seen(keptOnPurpose.utf8, 'raw'), utf16: seen(keptOnPurpose.utf16, 'utf16') },
+      searchedBytes: search.searchedBytes,
+    };
+  } finally {
+    await deployment.stop();
+    rmSync(directory, { recursive: true });
+  }
+}
+
+async function deliverCanaries(
+  deployment: Deployment,
+  { bundleBytes, times }: ResidueScale,
+): Promise<{ canaries: Canary[]; deliveries: number }> {
+  const workers = await stockWorkers(deployment, 1);
+  const secret = createSecretReference({ projectId: PROJECT, name: 'canary' });
+  const bundle = createSecretReference({ projectId: PROJECT, name: 'canaries', version: 1 });
+  const nothing = Buffer.from('-');
+  const stock = await LeaseStock.prepare(deployment, workers, CLAIMS, {
+    secrets: new Map([[secret, nothing]]),
+    bundle: { reference: bundle, carrier: nothing },
+  });
+  const claims = stock.requestsOf(0, true);
+  const canaries: Canary[] = [];
+  let deliveries = 0;
+  for (const size of bundleBytes) {
+    for (const count of times) {
+      for (const [name, client] of Object.entries(CLIENTS)) {
+        const canary = new Canary(`${size} bytes × ${count}, ${name}`);
+        canaries.push(canary);
+        deployment.lay(secret, canary.bytes(Math.min(size, MAX_SECRET_BYTES)));
+        deployment.lay(bundle, canary.bytes(size));
+        await stock.refill();
+        const requests = Array.from({ length: count }, (_, index) => claims[index % claims.length]!);
+        await client(workers[0]!.caller, requests);
+        await settled(stock);
+        deliveries += count;
+      }
+    }
+  }
+  return { canaries, deliveries };
+}
+
+/** What becomes of a delivery is on record after its answer; until then the claim gets no other. */
+async function settled(stock: LeaseStock): Promise<void> {
+  const deadline = performance.now() + SETTLE_DEADLINE_MS;
+  while ((await stock.open()) > 0) {
+    if (performance.now() > deadline) throw new Error('some outcomes were never recorded');
+  }
+}
