@@ -1,0 +1,117 @@
+import { WireConnection, type WireCaller } from '../support/wire-connection.js';
+import type { LeaseStock, StockWorker } from '../support/lease-stock.js';
+import { cpuMsOf, residentMiB } from './process-cost.js';
+
+/** A server that answers deliveries. */
+export interface Server {
+  readonly pid: number;
+  readonly port: number;
+}
+
+export interface LoadShape {
+  readonly connections: number;
+  /** Whether each request has a handshake of its own. */
+  readonly keepAlive: boolean;
+  readonly requests: number;
+}
+
+/** What one server did in one round. */
+export interface Sample {
+  readonly cpuMsPerRequest: number;
+  readonly requestsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly p99Ms: number;
+  readonly peakResidentMiB: number;
+  readonly answerBytes: number;
+}
+
+const SETTLE_DEADLINE_MS = 10_000;
+
+/**
+ * Asks `server` for deliveries, as many at once as there are connections, each with a worker of its own. Connections
+ * and stock are ready before the clock starts. @throws Error for any answer but 200
+ */
+export async function measure(
+  server: Server,
+  stock: LeaseStock,
+  workers: readonly StockWorker[],
+  shape: LoadShape,
+): Promise<Sample> {
+  await stock.refill();
+  const perConnection = Math.ceil(shape.requests / shape.connections);
+  if (perConnection > stock.deliveriesPerWorker) throw new Error('the stock is too small for this round');
+  const lanes: Lane[] = [];
+  for (let index = 0; index < shape.connections; index += 1) {
+    const caller = { ...workers[index]!.caller, port: server.port };
+    lanes.push(await Lane.open(caller, stock.requestsOf(index, shape.keepAlive), shape.keepAlive));
+  }
+  let peakResidentMiB = 0;
+  const watch = setInterval(() => {
+    peakResidentMiB = Math.max(peakResidentMiB, residentMiB(server.pid));
+  }, 50);
+  try {
+    const cpuBefore = cpuMsOf(server.pid);
+    const startedAt = performance.now();
+    const done = await Promise.all(lanes.map((lane) => lane.run(perConnection)));
+    const seconds = (performance.now() - startedAt) / 1000;
+    await settled(stock);
+    const cpuMs = cpuMsOf(server.pid) - cpuBefore;
+    const latencies = done.flatMap(({ latenciesMs }) => latenciesMs).sort((a, b) => a - b);
+    const at = (share: number): number => latencies[Math.ceil(latencies.length * share) - 1] ?? NaN;
+    return {
+      cpuMsPerRequest: cpuMs / latencies.length,
+      requestsPerSecond: latencies.length / seconds,
+      p50Ms: at(0.5),
+      p95Ms: at(0.95),
+      p99Ms: at(0.99),
+      peakResidentMiB,
+      answerBytes: done[0]?.answerBytes ?? 0,
+    };
+  } finally {
+    clearInterval(watch);
+    for (const lane of lanes) lane.close();
+  }
+}
+
+/** Recording the outcome is part of a delivery's cost, and comes after the answer. */
+async function settled(stock: LeaseStock): Promise<void> {
+  const deadline = performance.now() + SETTLE_DEADLINE_MS;
+  while ((await stock.open()) > 0) {
+    if (performance.now() > deadline) throw new Error('some outcomes were never recorded');
+  }
+}
+
+/** One worker's requests, one after the other. */
+class Lane {
+  private constructor(
+    private readonly caller: WireCaller,
+    private readonly requests: readonly Buffer[],
+    private connection: WireConnection | null,
+  ) {}
+
+  static async open(caller: WireCaller, requests: readonly Buffer[], keepAlive: boolean): Promise<Lane> {
+    return new Lane(caller, requests, keepAlive ? await WireConnection.open(caller) : null);
+  }
+
+  async run(count: number): Promise<{ latenciesMs: number[]; answerBytes: number }> {
+    const latenciesMs: number[] = [];
+    let answerBytes = 0;
+    for (let index = 0; index < count; index += 1) {
+      const startedAt = performance.now();
+      const connection = this.connection ?? (await WireConnection.open(this.caller));
+      const { status, head, bodyBytes } = await connection.exchange(
+        this.requests[index % this.requests.length]!,
+      );
+      latenciesMs.push(performance.now() - startedAt);
+      if (connection !== this.connection) connection.close();
+      if (status !== 200) throw new Error(`an answer of the benchmark was ${status}\n${head}`);
+      answerBytes = bodyBytes;
+    }
+    return { latenciesMs, answerBytes };
+  }
+
+  close(): void {
+    this.connection?.close();
+  }
+}

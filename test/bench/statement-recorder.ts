@@ -1,0 +1,124 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** What a client of PostgreSQL asked for, in order. */
+export interface RecordedStatement {
+  readonly text: string;
+  /** Whether it went by the extended protocol, with parameters. */
+  readonly prepared: boolean;
+}
+
+/** Messages of the protocol without a type byte: the start-up message, and those before it. */
+const LENGTH_BYTES = 4;
+
+/** An address in front of PostgreSQL that writes down every statement which passes. */
+export class StatementRecorder {
+  readonly statements: RecordedStatement[] = [];
+  /** How often a client waited for the server's answer. */
+  roundTrips = 0;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: URL,
+  ) {}
+
+  static async open(url: string): Promise<StatementRecorder> {
+    const server = createServer();
+    const recorder = new StatementRecorder(server, new URL(url));
+    server.on('connection', (socket) => {
+      recorder.#pass(socket);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return recorder;
+  }
+
+  /** The same database by way of this address. */
+  get url(): string {
+    const url = new URL(this.target.href);
+    url.host = `127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return url.href;
+  }
+
+  /** Forgets what it has seen. */
+  reset(): void {
+    this.statements.length = 0;
+    this.roundTrips = 0;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #pass(near: Socket): void {
+    const far = connect(Number(this.target.port), this.target.hostname);
+    const reader = new FrontendReader(this);
+    near.on('data', (chunk: Buffer) => {
+      reader.take(chunk);
+    });
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      this.#sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => undefined);
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        other.destroy();
+      });
+      socket.pipe(other);
+    }
+  }
+}
+
+/** Takes the client's side of one connection apart into messages. */
+class FrontendReader {
+  #buffer: Buffer = Buffer.alloc(0);
+  #started = false;
+  readonly #named = new Map<string, string>();
+
+  constructor(private readonly recorder: StatementRecorder) {}
+
+  take(chunk: Buffer): void {
+    this.#buffer = Buffer.concat([this.#buffer, chunk]);
+    let asked = false;
+    for (;;) {
+      const typeBytes = this.#started ? 1 : 0;
+      if (this.#buffer.length < typeBytes + LENGTH_BYTES) break;
+      const length = typeBytes + this.#buffer.readInt32BE(typeBytes);
+      if (this.#buffer.length < length) break;
+      const message = this.#buffer.subarray(0, length);
+      this.#buffer = this.#buffer.subarray(length);
+      if (this.#started) asked = this.#read(message) || asked;
+      this.#started = true;
+    }
+    if (asked) this.recorder.roundTrips += 1;
+  }
+
+  /** True when the client now waits for an answer. */
+  #read(message: Buffer): boolean {
+    const type = String.fromCharCode(message[0] ?? 0);
+    const texts = message
+      .subarray(1 + LENGTH_BYTES)
+      .toString('utf8')
+      .split('\0');
+    const [first = '', second = ''] = texts;
+    switch (type) {
+      case 'Q':
+        this.recorder.statements.push({ text: first, prepared: false });
+        return true;
+      case 'P':
+        this.#named.set(first, second);
+        return false;
+      case 'B':
+        this.recorder.statements.push({ text: this.#named.get(second) ?? '', prepared: true });
+        return false;
+      case 'S':
+        return true;
+      default:
+        return false;
+    }
+  }
+}
