@@ -1,6 +1,6 @@
 /**
  * The long form of the tests of races, load and failover: the history check, query plans in large tables, promotion of a
- * standby under load, the crash matrix. The same seed makes the same attempts, not the same order of events.
+ * standby under load, the crash matrix, hostile requests. The same seed makes the same attempts, not the same order of events.
  *
  *   npm run verify [-- --operations N] [--seed S]
  */
@@ -13,12 +13,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const { giveUp, Obstacle, prepare, ROOT } = await import('./prepare.mjs');
-const FOLDERS = ['test/history/', 'test/load/', 'test/failover/', 'test/crash-matrix'];
+const FOLDERS = ['test/history/', 'test/load/', 'test/failover/', 'test/crash-matrix', 'test/fuzz/'];
 const MAX_OPERATIONS = 10_000_000;
 const MAX_SEED = 2 ** 31 - 1;
 const ATTEMPTS = 1_000_000;
 const PROMOTIONS = 3;
 const CRASHES = 20;
+const REQUESTS = 50_000;
 
 function readOptions() {
   const options = { operations: { type: 'string', default: '20000' }, seed: { type: 'string' } };
@@ -65,7 +66,15 @@ async function main() {
     const results = join(folder, 'results.json');
     writeFileSync(report, '');
     const code = await runSpecs(
-      { operations, seed, attempts: ATTEMPTS, promotions: PROMOTIONS, crashes: CRASHES, report },
+      {
+        operations,
+        seed,
+        attempts: ATTEMPTS,
+        promotions: PROMOTIONS,
+        crashes: CRASHES,
+        requests: REQUESTS,
+        report,
+      },
       results,
     );
     console.log(readFileSync(report, 'utf8').trimEnd());

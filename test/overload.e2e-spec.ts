@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import { SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
-import type { IdentityFiles } from '../apps/cli/src/demo/pki.js';
 import { useDeployment } from './support/deployment.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { PlainAddress } from './support/plain-address.js';
@@ -32,7 +31,7 @@ const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
 
 async function crowd(workerId: string): Promise<Crowd> {
   const { pki, ports } = deployment();
-  const identity: IdentityFiles = await pki.worker(workerId);
+  const identity = await pki.worker(workerId);
   await deployment().allow(workerId);
   const worker = await PlayedWorker.register(deployment().caller(workerId, identity));
   const caller = {

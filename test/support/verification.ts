@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 
-/** How much the tests of races, load and failover do. */
+/** How much the tests of races, load, failover and hostile requests do. */
 export interface Verification {
   /** Calls of a random history. */
   readonly operations: number;
@@ -11,6 +11,8 @@ export interface Verification {
   readonly promotions: number;
   /** How often each boundary of the crash matrix is killed at. */
   readonly crashes: number;
+  /** Hostile requests to a running control. */
+  readonly requests: number;
   /** A file for what was measured; null where nobody reads it. */
   readonly report: string | null;
 }
@@ -21,6 +23,7 @@ const SHORT: Verification = {
   attempts: 100,
   promotions: 1,
   crashes: 1,
+  requests: 2500,
   report: null,
 };
 
