@@ -119,6 +119,25 @@ describe('a task', () => {
     expect(await logOf(runId)).toBe('***\n***\n***\n');
   }, 60_000);
 
+  it('is watched and read on the command line', async () => {
+    const command = 'echo out; echo "$TOKEN" >&2; echo last';
+    const runId = await deployment().run(task(command, { A_NAME: 'x' }, 'canary-token-8'));
+    const of = [runId, '--project', PROJECT];
+    const watched = deployment().valise('run', 'watch', ...of);
+    expect(watched).toMatchObject({ status: 0, stderr: expect.stringContaining('valise run log') });
+    expect(watched.stdout.trim().split('\n').at(-1)).toContain(
+      'run succeeded; attempt 1 succeeded, exit code 0',
+    );
+    const log = (...options: string[]) => deployment().valise('run', 'log', ...of, ...options);
+    expect(log('--stream', 'stdout')).toMatchObject({ status: 0, stdout: 'out\nlast\n' });
+    expect(log('--stream', 'stderr').stdout).toBe('***\n');
+    expect(log('--stream', 'stdout', '--since-line', '2').stdout).toBe('last\n');
+    expect(log('--raw').stdout).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z stdout F out$/m);
+    const unknown = deployment().valise('run', 'log', 'no-such-run', '--project', PROJECT);
+    expect(unknown).toMatchObject({ stdout: '', stderr: expect.stringContaining('not_found') });
+    expect(unknown.status).not.toBe(0);
+  }, 60_000);
+
   it('ends as its process did', async () => {
     const run = await deployment().ended(await deployment().run(task('exit 7', { A_NAME: 'x' }, 'y')));
     expect(attemptOf(run)).toMatchObject({ status: 'failed', exitCode: 7 });

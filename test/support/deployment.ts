@@ -1,11 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { projectionFileName } from '@valise/contracts/documents';
 import type { PublishTaskRequest, PutWorkerRequest, RunView } from '@valise/contracts/wire';
-import { ManagementClient } from '../../apps/cli/src/demo/management-client.js';
-import type { IdentityFiles } from '../../apps/cli/src/demo/pki.js';
+import { ManagementClient } from '../../apps/cli/src/management/management-client.js';
+import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
 import { Program } from '../../apps/cli/src/demo/program.js';
 import { FILE_SETS } from '../../apps/control/src/tls/transport-facts.js';
 import type { TestDatabase } from './postgres.js';
@@ -43,6 +44,7 @@ export class Deployment {
   ) {}
 
   control: Program;
+  operator: TestIdentity;
   /** Control's own certificate, as it was at the start. */
   server: TestIdentity;
   ports: { readonly ingress: number; readonly management: number; readonly plain: number };
@@ -74,7 +76,7 @@ export class Deployment {
     await pki.revoke();
     const control = await pki.server('control');
     this.server = control;
-    const operator = await pki.operator('alice');
+    this.operator = await pki.operator('alice');
     const file = (name: string, content: string): string => {
       const path = join(this.directory, name);
       writeFileSync(path, content, { mode: 0o600 });
@@ -110,8 +112,25 @@ export class Deployment {
     this.management = new ManagementClient(
       `https://127.0.0.1:${this.ports.management}`,
       pki.caFile,
-      operator,
+      this.operator,
     );
+  }
+
+  /** The command line, as the operator with all rights. */
+  valise(...args: string[]): {
+    readonly status: number | null;
+    readonly stdout: string;
+    readonly stderr: string;
+  } {
+    return spawnSync(process.execPath, ['--', programFile('cli'), ...args], {
+      encoding: 'utf8',
+      env: {
+        VALISE_MANAGEMENT_URL: `https://127.0.0.1:${this.ports.management}`,
+        VALISE_TLS_CA_FILE: this.pki.caFile,
+        VALISE_TLS_CERTIFICATE_FILE: this.operator.certificateFile,
+        VALISE_TLS_KEY_FILE: this.operator.keyFile,
+      },
+    });
   }
 
   /** Control reads its files again; answers, for each set of them, whether it took them. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import type { IdentityFiles } from '../../apps/cli/src/demo/pki.js';
+import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
 
 const DEADLINE_MS = 20_000;
 

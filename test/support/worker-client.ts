@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { IdentityFiles } from '../../apps/cli/src/demo/pki.js';
+import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
 
 export interface Answer {
   readonly status: number;

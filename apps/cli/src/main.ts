@@ -1,13 +1,23 @@
 import 'reflect-metadata';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { createSecretReference } from '@valise/contracts/documents';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { createSecretReference, type LogStream } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import { checkBundle, packBundle } from './bundles/bundle.command.js';
 import { runDemo } from './demo/demo.command.js';
 import { jsonLine, refused } from './demo/demo-report.js';
 import type { SecretOption } from './demo/task-input.js';
+import { connectAsOperator } from './management/connection.js';
+import type { ManagementClient } from './management/management-client.js';
 import { errnoOf, Refusal } from './refusal.js';
+import { showLog, watchRun, type Outputs } from './runs/run.command.js';
 import { runVectors } from './vectors/index.js';
+
+const OUTPUTS: Outputs = {
+  out: process.stdout,
+  say: (line) => {
+    console.error(line);
+  },
+};
 
 const program = new Command('valise')
   .description('Packs and checks bundles of secret environment variables, and shows how they are delivered.')
@@ -38,13 +48,45 @@ program
   .description('prints the reference of a secret; with a version it is pinned, as a bundle’s must be')
   .argument('<project>')
   .argument('<name>')
-  .argument('[version]', 'a whole number from 1', (text) => {
-    if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('It is no whole number from 1.');
-    return Number(text);
-  })
+  .argument('[version]', 'a whole number from 1', wholeNumber)
   .action((projectId: string, name: string, version?: number) => {
     console.log(createSecretReference({ projectId, name, ...(version !== undefined && { version }) }));
   });
+
+const run = program
+  .command('run')
+  .description(
+    'runs of tasks, as an operator sees them; where control is and who asks: docs/reference/settings.md',
+  );
+run
+  .command('log')
+  .description('prints the masked log of a run, once its attempt has ended')
+  .argument('<run>')
+  .requiredOption('--project <id>', 'the project of the run')
+  .addOption(new Option('--stream <name>', 'one stream alone').choices(['stdout', 'stderr']))
+  .option('--since-line <n>', 'from this line on, counted from 1', wholeNumber, 1)
+  .option('--raw', 'the records as they are stored, with stream and time', false)
+  .action((runId: string, { project, stream, sinceLine, raw }: RunLogOptions) =>
+    asOperator((management) =>
+      showLog(
+        management,
+        project,
+        runId,
+        { streams: stream ? [stream] : ['stdout', 'stderr'], sinceLine, raw },
+        OUTPUTS,
+      ),
+    ),
+  );
+run
+  .command('watch')
+  .description('tells the states of a run as they change, until it ends; the log comes at the end')
+  .argument('<run>')
+  .requiredOption('--project <id>', 'the project of the run')
+  .action((runId: string, { project }: { project: string }) =>
+    asOperator(async (management) => {
+      process.exitCode = await watchRun(management, project, runId, OUTPUTS);
+    }),
+  );
 
 program
   .command('vectors')
@@ -79,12 +121,33 @@ program
     });
   });
 
+interface RunLogOptions {
+  project: string;
+  stream?: LogStream;
+  sinceLine: number;
+  raw: boolean;
+}
+
 interface DemoCommandOptions {
   envFile?: string;
   secret: SecretOption[];
   json: boolean;
   keep?: string;
   databaseUrl?: string;
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('It is no whole number from 1.');
+  return Number(text);
+}
+
+async function asOperator(act: (management: ManagementClient) => Promise<void>): Promise<void> {
+  const management = connectAsOperator(process.env);
+  try {
+    await act(management);
+  } finally {
+    management.close();
+  }
 }
 
 function collectSecret(text: string, before: SecretOption[]): SecretOption[] {

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunView } from '@valise/contracts/wire';
 import { Refusal } from '../refusal.js';
+import { hasEnded } from '../runs/run.command.js';
 import type { CleanUp } from './clean-up.js';
 import type { DemoOptions } from './demo-options.js';
 import { tellHowToReach, tellRun, type DemoResult } from './demo-report.js';
-import type { ManagementClient } from './management-client.js';
+import type { ManagementClient } from '../management/management-client.js';
 import { mountSecrets } from './mounted-secrets.js';
 import type { Narrator } from './narrator.js';
 import type { Program } from './program.js';
@@ -18,7 +19,6 @@ import { tellWorkerEvents } from './worker-events.js';
 
 const TASK_ID = 'hello';
 const PROGRAMS = ['control', 'worker'].map((name) => join(__dirname, '../../../../..', name));
-const ENDED = new Set(['succeeded', 'failed', 'cancelled', 'timed_out', 'lost']);
 const CLAIM_DEADLINE_MS = 20_000;
 const LOOK_EVERY_MS = 100;
 
@@ -155,7 +155,7 @@ export class Demo {
   private async untilEnded(management: ManagementClient, runId: string): Promise<RunView> {
     for (;;) {
       const run = await management.run(this.projectId, runId);
-      if (ENDED.has(run.status)) return run;
+      if (hasEnded(run)) return run;
       await delay(LOOK_EVERY_MS, undefined, { signal: this.signal });
     }
   }

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, createServer, type PeerCertificate, type TLSSocket } from 'node:tls';
-import { createPki, type IdentityFiles, type Pki } from './pki.js';
+import type { IdentityFiles } from '../management/management-client.js';
+import { createPki, type Pki } from './pki.js';
 
 describe('the throw-away PKI', () => {
   let directory: string;

@@ -17,12 +17,7 @@ import {
   type JsonGeneralName,
   type X509Certificate,
 } from '@peculiar/x509';
-
-/** Where one identity's certificate and private key (mode 0600) lie. */
-export interface IdentityFiles {
-  readonly certificateFile: string;
-  readonly keyFile: string;
-}
+import type { IdentityFiles } from '../management/management-client.js';
 
 export interface Pki {
   /** The authority that every side trusts; its private key is in no file. */

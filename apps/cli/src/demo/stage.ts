@@ -3,7 +3,7 @@ import type { CleanUp } from './clean-up.js';
 import { migrate, startControl, untilListening, type ControlProcess } from './control-process.js';
 import { DemoDatabase, type DatabaseUrlFiles } from './database.js';
 import { startEmbeddedPostgres } from './embedded-postgres.js';
-import { ManagementClient } from './management-client.js';
+import { ManagementClient } from '../management/management-client.js';
 import { createPki, type Pki } from './pki.js';
 import { endMarked } from './process-mark.js';
 import type { Program } from './program.js';

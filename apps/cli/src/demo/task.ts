@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { textOfLog } from '@valise/contracts/documents';
 import type { PublishTaskRequest } from '@valise/contracts/wire';
-import type { Fields } from './management-client.js';
+import type { Fields } from '../management/management-client.js';
 import { environmentDigest, type SecretReferences } from './mounted-secrets.js';
 import type { TaskInput } from './task-input.js';
 

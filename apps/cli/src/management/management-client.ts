@@ -16,7 +16,12 @@ import {
 } from '@valise/contracts/wire';
 import { parseJson } from '@valise/contracts/documents';
 import { errnoOf, Refusal } from '../refusal.js';
-import type { IdentityFiles } from './pki.js';
+
+/** Where one identity's certificate and private key (mode 0600) lie. */
+export interface IdentityFiles {
+  readonly certificateFile: string;
+  readonly keyFile: string;
+}
 
 /** What a body holds; the wire's classes themselves are made by whoever reads one. */
 export type Fields<T> = { readonly [K in keyof T]: T[K] };
