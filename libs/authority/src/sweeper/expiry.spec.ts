@@ -1,5 +1,6 @@
+import { ATTEMPT_STATUSES } from '@valise/contracts/wire';
 import { execution, EXPIRES_AT_MS } from '../../spec/facts.js';
-import { decideExpiry } from './expiry.js';
+import { decideExpiry, isOverdue } from './expiry.js';
 
 const LIMITS = { responseDeadlineMs: 5000, maxClaims: 5 };
 const given = execution('claimed');
@@ -25,5 +26,13 @@ describe('an expired lease', () => {
       status: 'failed',
       reason: 'worker_unavailable',
     });
+  });
+});
+
+describe('a deadline', () => {
+  it.each(ATTEMPT_STATUSES)('that has passed asks nobody to stop but what starts or runs: %s', (status) => {
+    const { run, ...rest } = execution(status);
+    const overdue = isOverdue({ ...rest, run: { ...run, deadlineAtMs: 40 } }, 50, 10);
+    expect(overdue).toBe(status === 'starting' || status === 'running');
   });
 });
