@@ -66,10 +66,9 @@ describe('the standing of a caller', () => {
   it.each<[string, Partial<Lease>]>([
     ['was released', { state: 'released' }],
     ['was completed', { state: 'completed' }],
-    [
-      'has another generation',
-      { generation: 2, offerId: 'o2', tokenDigest: leaseTokenDigest('u'.repeat(43)) },
-    ],
+    ['has another generation', { generation: 2 }],
+    ['has another offer', { offerId: 'o2' }],
+    ['has another token', { tokenDigest: leaseTokenDigest('u'.repeat(43)) }],
   ])('is past once the lease %s, for holder and former holder alike', (_what, change) => {
     expect(standing(key, fence, { ...lease, ...change }, claimant)).toBe('past');
     expect(standing(later, fence, { ...lease, ...change }, underLater)).toBe('past');
