@@ -87,4 +87,26 @@ describe('the configuration of control', () => {
       expect(refusal()).toEqual(['configuration_invalid', 'VALISE_OPERATORS_FILE']);
     },
   );
+
+  it.each([
+    ['ingress', ['INGRESS', 'SECRETS'], 'VALISE_OPERATOR_DATABASE_URL_FILE'],
+    ['management', ['OPERATOR', 'SWEEPER', 'MANAGEMENT', 'OPERATORS'], 'VALISE_INGRESS_DATABASE_URL_FILE'],
+  ])(
+    'of a process for %s alone is that, and holds no login that the other needs',
+    (listeners, own, foreign) => {
+      const complete = environment;
+      const shared = ['TRUST', 'TLS'];
+      environment = Object.fromEntries(
+        Object.entries(complete).filter(([name]) => [...shared, ...own].includes(String(name.split('_')[1]))),
+      );
+      environment.VALISE_LISTENERS = listeners;
+      const { ingress, management } = read();
+      expect([ingress === null, management === null]).toEqual([
+        listeners === 'management',
+        listeners === 'ingress',
+      ]);
+      environment[foreign] = String(complete[foreign]);
+      expect(refusal()).toEqual(['configuration_invalid', foreign]);
+    },
+  );
 });

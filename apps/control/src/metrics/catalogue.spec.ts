@@ -55,4 +55,8 @@ describe('a metric', () => {
     expect(text).toContain('valise_deliveries_total{outcome="sent"} 2\n');
     expect(text).toContain('valise_transaction_retries_total{role="ingress",sqlstate="40001"} 5\n');
   });
+
+  it('is absent, not 0, where nobody reports it', async () => {
+    expect(await new Metrics().exposition()).not.toMatch(/^valise_(sweeper_lag|revocation\w*|ready)\w* /m);
+  });
 });

@@ -25,7 +25,7 @@ export class Metrics {
     for (const [name, { type, help, labels }] of Object.entries(METRICS)) {
       const options = { name, help, labelNames: Object.keys(labels), registers: [this.registry] };
       if (type === 'counter') this.counters.set(name as MetricName, new Counter(options));
-      else if (type === 'gauge') this.gauges.set(name as MetricName, new Gauge(options));
+      else if (type === 'gauge') this.gauges.set(name as MetricName, unknownYet(new Gauge(options)));
       else this.histograms.set(name as MetricName, new Histogram({ ...options, buckets: BUCKETS }));
     }
   }
@@ -64,4 +64,10 @@ export class Metrics {
   get contentType(): string {
     return this.registry.contentType;
   }
+}
+
+/** A gauge that nobody reports is absent, not 0. */
+function unknownYet(gauge: Gauge): Gauge {
+  gauge.remove({});
+  return gauge;
 }

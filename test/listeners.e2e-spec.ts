@@ -1,0 +1,115 @@
+import { join } from 'node:path';
+import { Program } from '../apps/cli/src/demo/program.js';
+import { programFile, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
+import { PlainAddress } from './support/plain-address.js';
+import { PlayedWorker } from './support/played-worker.js';
+import { useDatabase } from './support/postgres.js';
+import { WorkerClient } from './support/worker-client.js';
+
+const DEADLINE_MS = 30_000;
+
+const database = useDatabase();
+const deployment = useDeployment(database);
+
+/** A control that is one of two processes. */
+interface Half {
+  readonly program: Program;
+  readonly ports: { readonly ingress: number | null; readonly management: number | null };
+  readonly plain: PlainAddress;
+}
+
+const halves: Half[] = [];
+
+async function start(listeners: 'ingress' | 'management'): Promise<Half> {
+  const { directory, pki } = deployment();
+  const { certificateFile, keyFile } = await pki.server(listeners);
+  const own =
+    listeners === 'ingress'
+      ? {
+          VALISE_INGRESS_LISTEN: '127.0.0.1:0',
+          VALISE_INGRESS_DATABASE_URL_FILE: join(directory, 'ingress-url'),
+          VALISE_SECRETS_DIRECTORY: join(directory, 'secrets'),
+        }
+      : {
+          VALISE_MANAGEMENT_LISTEN: '127.0.0.1:0',
+          VALISE_OPERATOR_DATABASE_URL_FILE: join(directory, 'operator-url'),
+          VALISE_SWEEPER_DATABASE_URL_FILE: join(directory, 'sweeper-url'),
+          VALISE_OPERATORS_FILE: join(directory, 'operators'),
+        };
+  const program = Program.start({
+    name: listeners,
+    file: programFile('control'),
+    environment: {
+      VALISE_LISTENERS: listeners,
+      VALISE_TRUST_DOMAIN: TRUST_DOMAIN,
+      VALISE_PLAIN_LISTEN: '127.0.0.1:0',
+      VALISE_TLS_CERTIFICATE_FILE: certificateFile,
+      VALISE_TLS_KEY_FILE: keyFile,
+      VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
+      ...own,
+    },
+    workingDirectory: directory,
+    logFile: join(directory, `${listeners}.log`),
+  });
+  const line = await program.waitFor('listening', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+  const half = {
+    program,
+    ports: { ingress: line.ingress as number | null, management: line.management as number | null },
+    plain: new PlainAddress(Number(line.plain)),
+  };
+  halves.push(half);
+  return half;
+}
+
+afterAll(async () => {
+  for (const { program } of halves) await program.stop();
+});
+
+describe('control in two processes', () => {
+  let ingress: Half;
+  let management: Half;
+
+  beforeAll(async () => {
+    [ingress, management] = await Promise.all([start('ingress'), start('management')]);
+  }, 60_000);
+
+  it('listens for workers in one and for operators in the other', async () => {
+    expect([ingress.ports.management, management.ports.ingress]).toEqual([null, null]);
+    const { pki } = deployment();
+    await deployment().allow('w-1');
+    const worker = new WorkerClient(
+      Number(ingress.ports.ingress),
+      'w-1',
+      pki.caFile,
+      await pki.worker('w-1'),
+    );
+    expect((await PlayedWorker.register(worker)).generation).toBe(1);
+    worker.close();
+    const identity = await pki.operator('alice');
+    const operator = new WorkerClient(Number(management.ports.management), 'alice', pki.caFile, identity);
+    expect((await operator.send('GET', '/api/v3/workers/w-1', null)).status).toBe(200);
+    operator.close();
+  });
+
+  it('sweeps in the one for operators alone', async () => {
+    expect(await management.plain.metric('valise_sweeper_lag_seconds')).toBeLessThan(30);
+    expect(await ingress.plain.metric('valise_sweeper_lag_seconds')).toBeNull();
+  });
+
+  it('is ready only while the database lets each of its own roles in', async () => {
+    const [{ name }] = (await database().query<{ name: string }>('SELECT current_database() AS name')) as [
+      { name: string },
+    ];
+    expect((await management.plain.get('/readyz')).status).toBe(200);
+    // Its sweeper still gets in: that alone does not make it ready.
+    await database().query(`REVOKE CONNECT ON DATABASE ${name} FROM valise_operator`);
+    await database()
+      .query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'valise_operator'
+      AND datname = current_database()`);
+    expect((await management.plain.get('/readyz')).status).toBe(503);
+    expect((await management.plain.get('/livez')).status).toBe(200);
+    expect((await ingress.plain.get('/readyz')).status).toBe(200);
+    await database().query(`GRANT CONNECT ON DATABASE ${name} TO valise_operator`);
+    expect((await management.plain.get('/readyz')).status).toBe(200);
+  });
+});
