@@ -138,6 +138,32 @@ describe('a task', () => {
     expect(unknown.status).not.toBe(0);
   }, 60_000);
 
+  it('has a log that is read in part, and that no browser takes for anything but text', async () => {
+    const runId = await deployment().run(task('echo 0123456789', { A_NAME: 'x' }, 'canary-token-9'));
+    await deployment().ended(runId);
+    const whole = await deployment().management.log(PROJECT, runId);
+    const ask = async (range: string): Promise<[number, Headers, string]> => {
+      const { status, headers, body } = await deployment().read(`projects/${PROJECT}/runs/${runId}/log`, {
+        range,
+      });
+      return [status, headers, body];
+    };
+    const [status, headers, part] = await ask('bytes=5-9');
+    expect([status, part]).toEqual([206, whole.subarray(5, 10).toString()]);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-range': `bytes 5-9/${whole.length}`,
+      'content-type': 'text/plain; charset=utf-8',
+      'content-disposition': 'attachment; filename="log.txt"',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    });
+    expect((await ask('bytes=-4'))[2]).toBe(whole.subarray(-4).toString());
+    expect((await ask(`bytes=${whole.length}-`))[0]).toBe(416);
+    for (const unusable of ['bytes=0-1,3-4', 'lines=1-2', 'bytes=x']) {
+      expect((await ask(unusable)).filter((_, at) => at !== 1)).toEqual([200, whole.toString()]);
+    }
+  }, 60_000);
+
   it('ends as its process did', async () => {
     const run = await deployment().ended(await deployment().run(task('exit 7', { A_NAME: 'x' }, 'y')));
     expect(attemptOf(run)).toMatchObject({ status: 'failed', exitCode: 7 });

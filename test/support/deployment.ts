@@ -1,3 +1,5 @@
+import { request } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -130,6 +132,35 @@ export class Deployment {
         VALISE_TLS_CERTIFICATE_FILE: this.operator.certificateFile,
         VALISE_TLS_KEY_FILE: this.operator.keyFile,
       },
+    });
+  }
+
+  /** What the management listener answers to the operator with all rights. */
+  read(
+    path: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<{ status: number; headers: Headers; body: string }> {
+    const { certificateFile, keyFile } = this.operator;
+    return new Promise((resolve, reject) => {
+      const asked = request(
+        `https://127.0.0.1:${this.ports.management}/api/v3/${path}`,
+        {
+          headers,
+          ca: readFileSync(this.pki.caFile),
+          cert: readFileSync(certificateFile),
+          key: readFileSync(keyFile),
+        },
+        (answer) => {
+          text(answer).then((body) => {
+            const fields = Object.entries(answer.headers).map(([name, value]): [string, string] => [
+              name,
+              String(value),
+            ]);
+            resolve({ status: answer.statusCode ?? 0, headers: new Headers(fields), body });
+          }, reject);
+        },
+      );
+      asked.on('error', reject).end();
     });
   }
 

@@ -31,7 +31,7 @@ async function digest(held: Held): Promise<string | null> {
   const found = await world().logs.open(PROJECT, held.fence.runId, held.fence.attemptId);
   if (!found) return null;
   const chunks = [];
-  for await (const chunk of found.chunks) chunks.push(chunk);
+  for await (const chunk of found.read(0, found.byteLength)) chunks.push(chunk);
   return sha256Hex(...chunks);
 }
 
@@ -50,6 +50,25 @@ describe('a log artefact', () => {
       expect(await digest(held)).toBe(sha256Hex(content));
     },
   );
+
+  it('is read in part, also across its chunks', async () => {
+    await database().query('DELETE FROM artifact_usage');
+    const held = await world().held('running');
+    const content = randomBytes(2_500_000);
+    await world().artifacts.store(held.worker, upload(held, content.length), pieces(content));
+    const found = (await world().logs.open(PROJECT, held.fence.runId, held.fence.attemptId))!;
+    for (const [start, end] of [
+      [0, 1],
+      [1_048_575, 1_048_577],
+      [1_048_576, 2_097_152],
+      [5, 2_499_999],
+      [2_499_999, 2_500_000],
+    ] as const) {
+      const parts = [];
+      for await (const part of found.read(start, end)) parts.push(part);
+      expect(Buffer.concat(parts).equals(content.subarray(start, end))).toBe(true);
+    }
+  });
 
   it('may be sent again as it was, also after the attempt has ended', async () => {
     const held = await world().held('running');

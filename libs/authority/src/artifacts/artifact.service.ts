@@ -12,13 +12,14 @@ import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
 import { assertMayUpload, assertWithinQuota, CHUNK_BYTES, cut, type Artifact } from './artifact.js';
 import { ArtifactRepository } from './artifact.repository.js';
 
-/** A stored log, and its bytes as they are read. */
+/** A stored log. */
 export interface OpenArtifact {
   readonly logArtifactId: string;
   readonly byteLength: number;
   readonly sha256: string;
   readonly truncated: boolean;
-  readonly chunks: AsyncIterable<Buffer>;
+  /** Its bytes from `start` to before `end`, as they are read. */
+  read(start: number, end: number): AsyncIterable<Buffer>;
 }
 
 /** Log artefacts in PostgreSQL, a mebibyte at a time; no transaction is open while bytes are waited for. */
@@ -68,7 +69,9 @@ export class ArtifactService {
     );
     if (!artifact) return null;
     const { logArtifactId, byteLength, sha256, truncated } = artifact;
-    return { logArtifactId, byteLength, sha256, truncated, chunks: this.read(artifact) };
+    const read = (start: number, end: number): AsyncIterable<Buffer> =>
+      this.read(artifact.uploadId, start, end);
+    return { logArtifactId, byteLength, sha256, truncated, read };
   }
 
   private async admit(
@@ -156,13 +159,14 @@ export class ArtifactService {
     return hash.digest('hex');
   }
 
-  private async *read({ uploadId, byteLength }: Artifact): AsyncGenerator<Buffer> {
-    for (let ordinal = 0; ordinal * CHUNK_BYTES < byteLength; ordinal += 1) {
+  private async *read(uploadId: string, start: number, end: number): AsyncGenerator<Buffer> {
+    for (let ordinal = Math.floor(start / CHUNK_BYTES); ordinal * CHUNK_BYTES < end; ordinal += 1) {
       const chunk = await this.transactions.run(MANAGEMENT, (tx) =>
         this.artifacts.readChunk(tx, uploadId, ordinal),
       );
       if (!chunk) throw new ValiseError('not_found', { subject: 'artifact' });
-      yield chunk;
+      const offset = ordinal * CHUNK_BYTES;
+      yield chunk.subarray(Math.max(0, start - offset), end - offset);
     }
   }
 }

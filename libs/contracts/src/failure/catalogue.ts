@@ -102,6 +102,7 @@ export const FAILURES = {
   },
   operator_not_permitted: { status: 403, title: 'The operator has no role that allows this.' },
   not_found: { status: 404, title: 'There is no such thing.' },
+  range_not_satisfiable: { status: 416, title: 'The range lies outside of what there is.' },
   revision_conflict: { status: 409, title: 'The expected revision is not the current one.' },
   mutation_conflict: { status: 409, title: 'The mutation id was used for something else.' },
   task_disabled: { status: 409, title: 'The task is disabled.' },
