@@ -62,12 +62,12 @@ export class LeaseStock {
     perWorker: number,
     material: Material,
   ): Promise<LeaseStock> {
-    const [first] = workers;
-    if (!first) throw new Error('a stock has a worker');
     for (const [reference, content] of material.secrets) deployment.lay(reference, content);
     if (material.bundle) deployment.lay(material.bundle.reference, material.bundle.carrier);
-    await deployment.run(taskOf(material, first.worker.workerId));
-    const held = await first.worker.hold();
+    // Copies count as held: whoever has some may have no room for the original.
+    const claimant = await deployment.playedWorker();
+    await deployment.run(taskOf(material, claimant.workerId));
+    const held = await claimant.hold();
     const name = randomUUID().slice(0, 8);
     const { database } = deployment;
     await copyAttempts(database, held.fence.attemptId, name, workers, perWorker);
