@@ -1,0 +1,98 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Settings } from '@valise/contracts/settings';
+import { ControlConfig } from '../apps/control/src/config/control-config.js';
+import { startControl, type Control } from '../apps/control/src/control.js';
+import { ProjectionThreads } from '../apps/control/src/custody/projection-threads.js';
+import { createLog } from '../apps/control/src/http/log.js';
+import { PlainAddress } from './support/plain-address.js';
+import { PlayedWorker } from './support/played-worker.js';
+import { useDatabase } from './support/postgres.js';
+import { OPERATOR, PROJECT, publication, SECRET, useWorld } from './support/postgres-world.js';
+import { TestPki } from './support/test-pki.js';
+import { WorkerClient } from './support/worker-client.js';
+
+const TRUST_DOMAIN = 'valise.test';
+/** More than libuv has threads, and more than there are connections to the database. */
+const DELIVERIES = 8;
+
+const database = useDatabase();
+const world = useWorld(database);
+
+let directory: string;
+let control: Control;
+let written = '';
+let worker: PlayedWorker;
+let client: WorkerClient;
+let release: () => void = () => undefined;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'valise-hung-'));
+  chmodSync(directory, 0o700);
+  const pki = await TestPki.create(join(directory, 'pki'), TRUST_DOMAIN);
+  const { certificateFile, keyFile } = await pki.server('control');
+  const secrets = join(directory, 'secrets');
+  mkdirSync(secrets);
+  const url = join(directory, 'url');
+  writeFileSync(url, database().url('valise_ingress'));
+  const settings = new Settings({
+    VALISE_LISTENERS: 'ingress',
+    VALISE_TRUST_DOMAIN: TRUST_DOMAIN,
+    VALISE_INGRESS_LISTEN: '127.0.0.1:0',
+    VALISE_INGRESS_DATABASE_URL_FILE: url,
+    VALISE_INGRESS_DATABASE_CONNECTIONS: '1',
+    VALISE_SECRETS_DIRECTORY: secrets,
+    VALISE_PLAIN_LISTEN: '127.0.0.1:0',
+    VALISE_TLS_CERTIFICATE_FILE: certificateFile,
+    VALISE_TLS_KEY_FILE: keyFile,
+    VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
+  });
+  control = await startControl(
+    new ControlConfig(settings),
+    createLog('warn', { write: (line: string) => void (written += line) }),
+  );
+  const workerId = 'hung';
+  await world().workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
+  client = new WorkerClient(Number(control.ports.ingress), workerId, pki.caFile, await pki.worker(workerId));
+  worker = await PlayedWorker.register(client);
+}, 60_000);
+
+afterAll(async () => {
+  release();
+  client.close();
+  await control.close();
+  rmSync(directory, { recursive: true });
+}, 60_000);
+
+describe('files whose reads hang, with one connection to the database', () => {
+  it('hold up nothing but their own deliveries, and those no longer than their deadline', async () => {
+    const plain = new PlainAddress(control.ports.plain);
+    const helds = [];
+    for (let count = 0; count < DELIVERIES; count += 1) {
+      await world().queuedRun(publication());
+      helds.push(await worker.hold());
+    }
+    const until = new Promise<void>((resolve) => (release = resolve));
+    jest.spyOn(ProjectionThreads.prototype, 'read').mockImplementation(async (projections) => {
+      await until;
+      return projections.map(() => Buffer.from('{}'));
+    });
+    // What is left of the lease bounds a delivery.
+    await database().query('UPDATE leases SET expires_at_ms = clock_ms() + 4000');
+    const answers = Promise.all(helds.map((held) => worker.secrets(held)));
+    await plain.until('valise_transactions_total{role="ingress",outcome="committed"}', 1 + 3 * DELIVERIES);
+    await plain.until('valise_pool_connections{role="ingress",state="busy"}', 0);
+    expect((await worker.renew(helds[0]!)).status).toBe(200);
+    expect((await worker.ask()).status).toBe(200);
+    expect((await plain.get('/readyz')).status).toBe(200);
+    for (const { status, headers } of await answers)
+      expect([status, headers['retry-after']]).toEqual([503, '1']);
+    expect(await plain.metric('valise_custody_failures_total{fault="deadline"}')).toBe(DELIVERIES);
+    expect(written.match(/"fault":"deadline"/g)).toHaveLength(DELIVERIES);
+    expect(written).not.toContain(SECRET);
+    release();
+    await database().query('UPDATE leases SET expires_at_ms = clock_ms() + 60000');
+    expect((await worker.secrets(helds[1]!)).status).toBe(200);
+  });
+});
