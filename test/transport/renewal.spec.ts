@@ -171,9 +171,10 @@ describe('certificates on the disk', () => {
     replaceFile(listener().own.keyFile, 'garbage');
     listener().timer.start(10, () => undefined);
     await listener().until(() => listener().facts.reloads.certificates.failed > 2, 'three tries');
+    expect(listener().events).toEqual(['reload_failed']);
     replaceFile(listener().own.keyFile, key);
     await listener().until(() => !listener().facts.reloads.certificates.failing, 'a good set');
-    expect(listener().events).toEqual(['reload_failed', 'reloaded']);
+    expect(listener().events.at(-1)).toBe('reloaded');
   });
 
   it.each([
