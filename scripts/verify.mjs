@@ -12,7 +12,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-const { giveUp, Obstacle, prepare, ROOT } = await import('./prepare.mjs');
+const { giveUp, Obstacle, prepare, PROGRAMS, ROOT } = await import('./prepare.mjs');
 const FOLDERS = ['test/history/', 'test/load/', 'test/failover/', 'test/crash-matrix', 'test/fuzz/'];
 const MAX_OPERATIONS = 10_000_000;
 const MAX_SEED = 2 ** 31 - 1;
@@ -58,7 +58,7 @@ function runSpecs(verification, results) {
 
 async function main() {
   const { operations, seed } = readOptions();
-  await prepare([]);
+  await prepare(PROGRAMS);
   console.log(`seed ${seed}, ${operations} operations`);
   const folder = mkdtempSync(join(tmpdir(), 'valise-verify-'));
   try {

@@ -30,7 +30,6 @@ export class Readiness {
 
   /** Never throws. Whoever asks while the database is being asked gets the same answer. */
   async isReady(): Promise<boolean> {
-    if (this.drain.hasBegun) return false;
     this.asking ??= this.ask().finally(() => (this.asking = null));
     return (await this.asking) && !this.drain.hasBegun;
   }
