@@ -133,7 +133,7 @@ describe('a task', () => {
     expect(log('--stream', 'stderr').stdout).toBe('***\n');
     expect(log('--stream', 'stdout', '--since-line', '2').stdout).toBe('last\n');
     expect(log('--raw').stdout).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z stdout F out$/m);
-    const unknown = deployment().valise('run', 'log', 'no-such-run', '--project', PROJECT);
+    const unknown = deployment().valise('run', 'log', randomUUID(), '--project', PROJECT);
     expect(unknown).toMatchObject({ stdout: '', stderr: expect.stringContaining('not_found') });
     expect(unknown.status).not.toBe(0);
   }, 60_000);
