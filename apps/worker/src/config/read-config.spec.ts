@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ValiseError } from '@valise/contracts/failure';
 import { readConfig } from './read-config.js';
 
@@ -18,6 +21,21 @@ function refusal(settings: Record<string, string>, uid = ROOT): unknown {
   } catch (error) {
     return error instanceof ValiseError ? { code: error.code, ...error.facts } : error;
   }
+}
+
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'valise-config-'));
+});
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
+
+function fileWith(content: string): string {
+  const path = join(directory, 'environment.json');
+  writeFileSync(path, content);
+  return path;
 }
 
 describe('the configuration', () => {
@@ -59,6 +77,34 @@ describe('the configuration', () => {
     ['VALISE_SLOT', '1', 'is not a setting of this program'],
   ])('is refused with %s=%s, naming setting and rule, never the value', (setting, value, rule) => {
     expect(refusal({ [setting]: value })).toEqual({ code: 'configuration_invalid', setting, rule });
+  });
+
+  it('takes what the operator gives every task from a file, over what it would be otherwise', () => {
+    const file = fileWith('{"TZ":"UTC","HOME":"/srv/tasks"}');
+    const { baseEnvironment } = readConfig({ ...COMPLETE, VALISE_TASK_ENVIRONMENT_FILE: file }, ROOT);
+    expect(Object.fromEntries(baseEnvironment)).toMatchObject({
+      TZ: 'UTC',
+      HOME: '/srv/tasks',
+      LANG: 'C.UTF-8',
+    });
+  });
+
+  it.each([
+    ['no JSON', 'TZ=hunter2', 'must name a file with one JSON object'],
+    ['a list', '["hunter2"]', 'must name a file with one JSON object'],
+    ['a name twice', '{"TZ":"hunter2","TZ":"x"}', 'must name a file with one JSON object'],
+    ['a path', '{"PATH":"/hunter2"}', 'must have names that a task can be given, without PATH and QL3_…'],
+    ['an id', '{"QL3_RUN_ID":"x"}', 'must have names that a task can be given, without PATH and QL3_…'],
+    ['no name', '{"A-B":"x"}', 'must have names that a task can be given, without PATH and QL3_…'],
+    ['a number', '{"TZ":1}', 'must have texts of 4096 characters at most, without NUL'],
+    ['a NUL', '{"TZ":"\\u0000"}', 'must have texts of 4096 characters at most, without NUL'],
+  ])('is refused when that file has %s', (_, content, rule) => {
+    const setting = 'VALISE_TASK_ENVIRONMENT_FILE';
+    expect(refusal({ [setting]: fileWith(content) })).toEqual({
+      code: 'configuration_invalid',
+      setting,
+      rule,
+    });
   });
 
   it('lets several slots share one uid only when the operator says so', () => {

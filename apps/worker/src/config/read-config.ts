@@ -12,6 +12,7 @@ import {
   variableNames,
 } from '@valise/contracts/settings';
 import { MAX_ARTIFACT_BYTES } from '@valise/contracts/wire';
+import { taskEnvironment } from './task-environment.js';
 import { WorkerConfig } from './worker-config.js';
 
 const DEFAULT_TASK_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -44,6 +45,7 @@ export function readConfig(
       // A home that every slot could write would let one task leave start-up files for the next.
       ['HOME', uid === 0 ? '/nonexistent' : homedir()],
       ['LANG', 'C.UTF-8'],
+      ...settings.take('VALISE_TASK_ENVIRONMENT_FILE', taskEnvironment, new Map<string, string>()),
     ]),
     allowedNames: settings.take('VALISE_ALLOWED_NAMES', variableNames, new Set()),
     logLimits: {

@@ -138,3 +138,15 @@ describe('a task', () => {
     await worker.control.heard('completion');
   });
 });
+
+describe('a worker whose tasks share its uid', () => {
+  it('says so when it starts', async () => {
+    await worker.remove();
+    worker = await WorkerUnderTest.create({
+      isolation: { kind: 'shared_uid', uid: process.getuid?.() ?? -1 },
+    });
+    await worker.start();
+    await worker.control.heard('offers');
+    expect(worker.log.join('')).toContain('tasks_share_our_uid');
+  });
+});

@@ -30,12 +30,15 @@ export class WorkerService {
 
   /** Resolves once the worker has drained: every attempt it held is acknowledged, or left in the inbox on purpose. */
   async run(): Promise<void> {
+    const { isolation, slots } = this.config;
+    // Whoever runs the worker so should know: tasks can reach it, and each other where there are several.
+    if (isolation.kind === 'shared_uid') this.log.warn('tasks_share_our_uid', { slots });
     await this.logs.removeOthers(this.#launchedLogs());
     const registered = this.sessions.open(this.shutdown.draining);
     const kept = this.sessions.keep(this.#ended.signal);
-    const configured = Array.from({ length: this.config.slots }, (_, slot) => slot);
-    const slots = new Set([...configured, ...this.inbox.occupiedSlots]);
-    await Promise.all([...slots].map((slot) => this.slots.run(slot)));
+    const configured = Array.from({ length: slots }, (_, slot) => slot);
+    const all = new Set([...configured, ...this.inbox.occupiedSlots]);
+    await Promise.all([...all].map((slot) => this.slots.run(slot)));
     await registered;
     this.#ended.abort();
     await kept;
