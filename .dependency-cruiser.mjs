@@ -2,7 +2,7 @@
 const forbid = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
 
 const FRONT_DOORS =
-  '^libs/contracts/src/(documents|examples|failure|settings|wire)/index\\.ts$|^libs/(authority|materializer)/src/index\\.ts$';
+  '^libs/contracts/src/(documents|examples|failure|process|settings|wire)/index\\.ts$|^libs/(authority|materializer)/src/index\\.ts$';
 
 export default {
   forbidden: [

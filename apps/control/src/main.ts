@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { migrate } from '@valise/authority';
 import { ValiseError } from '@valise/contracts/failure';
+import { secureOwnProcess } from '@valise/contracts/process';
 import { ControlConfig, readAdminDatabaseUrl } from './config/control-config.js';
 import { startControl } from './control.js';
 import { createLog } from './http/log.js';
@@ -8,6 +9,9 @@ import { createLog } from './http/log.js';
 const log = createLog('info');
 
 async function main(command: string | undefined): Promise<void> {
+  secureOwnProcess((event) => {
+    log.warn({ event }, 'what this process holds could be written down');
+  });
   if (command === 'migrate') {
     const applied = await migrate(readAdminDatabaseUrl());
     log.info({ event: 'migrated', applied }, 'the schema is current');
@@ -19,8 +23,6 @@ async function main(command: string | undefined): Promise<void> {
   log.level = config.logLevel;
   const control = await startControl(config, log);
   log.info({ event: 'listening', ...control.ports }, 'control listens');
-  // Without a listener of ours, SIGUSR1 opens Node's inspector: a debugger for whoever may signal us.
-  process.on('SIGUSR1', () => undefined);
   process.on('SIGHUP', () => void control.reload());
   const stop = (): void => {
     log.info({ event: 'stopping' }, 'control stops');

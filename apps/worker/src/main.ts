@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { NestApplicationContextOptions } from '@nestjs/common/interfaces/nest-application-context-options.interface.js';
 import { NestFactory } from '@nestjs/core';
-import { secureOwnProcess } from './config/own-process.js';
+import { secureOwnProcess } from '@valise/contracts/process';
 import { WorkerService } from './execution/worker.service.js';
 import { IdentityRenewal } from './ingress/identity-renewal.js';
 import { IngressClient } from './ingress/ingress-client.js';

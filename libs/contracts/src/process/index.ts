@@ -1,0 +1,7 @@
+export {
+  forbidCoreFiles,
+  inheritableDescriptors,
+  secureOwnProcess,
+  warnOfSwap,
+  type Warn,
+} from './own-process.js';

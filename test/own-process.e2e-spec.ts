@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Program } from '../apps/cli/src/demo/program.js';
+import { useDeployment } from './support/deployment.js';
+import { useDatabase } from './support/postgres.js';
+
+const deployment = useDeployment(useDatabase());
+
+/** Node opens its inspector within milliseconds of the signal. */
+const INSPECTOR_MS = 500;
+const LISTENING = '0A';
+
+/** The addresses that a process listens at. */
+function listensAt(pid: number): string[] {
+  const sockets = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap((descriptor) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${descriptor}`))?.[1] ?? [];
+      } catch {
+        return [];
+      }
+    }),
+  );
+  const [, ...lines] = readFileSync(`/proc/${pid}/net/tcp`, 'latin1').trim().split('\n');
+  return lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , state, , , , , , inode]) => state === LISTENING && sockets.has(inode ?? ''))
+    .map(([, address]) => address ?? '');
+}
+
+describe.each(['control', 'worker'] as const)('%s', (name) => {
+  let program: Program;
+  beforeAll(async () => {
+    if (name === 'control') program = deployment().control;
+    else {
+      await deployment().allow('own-process');
+      program = await deployment().startWorker('own-process');
+      await program.waitFor('registered', AbortSignal.timeout(30_000), 30_000);
+    }
+  });
+
+  it('leaves no core file, and puts no memory into one that a handler takes', () => {
+    expect(readFileSync(`/proc/${program.pid}/limits`, 'latin1')).toMatch(/^Max core file size\s+0\s+0/m);
+    expect(Number.parseInt(readFileSync(`/proc/${program.pid}/coredump_filter`, 'latin1'), 16)).toBe(0);
+  });
+
+  it('opens no debugger when it is signalled', async () => {
+    const before = listensAt(program.pid);
+    process.kill(program.pid, 'SIGUSR1');
+    await delay(INSPECTOR_MS);
+    expect(listensAt(program.pid)).toEqual(before);
+    expect(deployment().logs()).not.toContain('Debugger listening');
+  });
+});
