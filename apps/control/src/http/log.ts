@@ -22,9 +22,7 @@ export function createLog(level: string, destination: DestinationStream = pino.d
       hooks: {
         // Left alone, pino takes an error's message where it is given none, and puts arguments into the text.
         logMethod([fields, message], method) {
-          const error: unknown = fields;
-          if (error instanceof Error) method.call(this, { err: error }, sentence(message));
-          else if (typeof fields === 'string') method.call(this, fields);
+          if (typeof fields === 'string') method.call(this, fields);
           else method.call(this, fields, sentence(message));
         },
       },
