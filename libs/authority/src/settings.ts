@@ -21,6 +21,8 @@ export interface AuthoritySettings {
   readonly artifactQuotaBytes: number;
   /** An upload that has not become an artefact by then is removed. */
   readonly uploadLifetimeMs: number;
+  /** An artefact is kept for so long. */
+  readonly artifactLifetimeMs: number;
   readonly sweepBatch: number;
   /** Names that bindings may have although the name policy refuses them. */
   readonly allowedNames: ReadonlySet<string>;
@@ -41,6 +43,7 @@ export const DEFAULT_SETTINGS: AuthoritySettings = {
   idleRetryAfterMs: 1000,
   artifactQuotaBytes: 10 * 1024 ** 3,
   uploadLifetimeMs: 300_000,
+  artifactLifetimeMs: 90 * 86_400_000,
   sweepBatch: 50,
   allowedNames: new Set(),
 };

@@ -44,6 +44,7 @@ export interface ManagementConfig {
   readonly databaseUrl: string;
   readonly sweeperDatabaseUrl: string;
   readonly sweepIntervalMs: number;
+  readonly logRetentionDays: number;
   /** Names that a task's bindings may have although the name policy refuses them; workers have a list of their own. */
   readonly allowedNames: ReadonlySet<string>;
 }
@@ -114,6 +115,7 @@ function takeManagement(settings: Settings): ManagementConfig {
     databaseUrl: settings.take('VALISE_OPERATOR_DATABASE_URL_FILE', fileContent),
     sweeperDatabaseUrl: settings.take('VALISE_SWEEPER_DATABASE_URL_FILE', fileContent),
     sweepIntervalMs: settings.take('VALISE_SWEEP_INTERVAL_MS', integer(100, 60_000), 1000),
+    logRetentionDays: settings.take('VALISE_LOG_RETENTION_DAYS', integer(1, 36_500), 90),
     allowedNames: settings.take('VALISE_ALLOWED_NAMES', variableNames, new Set()),
   };
 }

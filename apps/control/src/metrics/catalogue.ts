@@ -168,7 +168,17 @@ export const METRICS = {
   valise_swept_total: {
     type: 'counter',
     help: 'What the sweeper did.',
-    labels: { act: ['requeued', 'ended', 'waiting', 'stopsRequested', 'sessionsEnded', 'uploadsRemoved'] },
+    labels: {
+      act: [
+        'requeued',
+        'ended',
+        'waiting',
+        'stopsRequested',
+        'sessionsEnded',
+        'uploadsRemoved',
+        'artifactsRemoved',
+      ],
+    },
   },
   valise_sweep_failures_total: {
     type: 'counter',
@@ -180,6 +190,7 @@ export const METRICS = {
         'end_sessions',
         'count_denials',
         'remove_uploads',
+        'remove_artifacts',
         'create_partitions',
       ],
     },

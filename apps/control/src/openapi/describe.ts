@@ -24,6 +24,7 @@ const MANAGEMENT: ManagementConfig = {
   databaseUrl: 'postgres://nowhere',
   sweeperDatabaseUrl: 'postgres://nowhere',
   sweepIntervalMs: 0,
+  logRetentionDays: 90,
   allowedNames: new Set(),
 };
 

@@ -6,6 +6,7 @@ import { SWEEP_INTERVAL_MS, SweepTimer } from './sweep-timer.js';
 
 /** One sweep at a time. */
 const POOL_SIZE = 1;
+const DAY_MS = 86_400_000;
 
 /** The clock's work, with the database role valise_sweeper. */
 @Module({})
@@ -19,6 +20,7 @@ export class SweeperModule {
           url: config.sweeperDatabaseUrl,
           applicationName: 'valise-sweeper',
           poolSize: POOL_SIZE,
+          settings: { artifactLifetimeMs: config.logRetentionDays * DAY_MS },
         }),
       ],
       providers: [SweepTimer, { provide: SWEEP_INTERVAL_MS, useValue: config.sweepIntervalMs }],

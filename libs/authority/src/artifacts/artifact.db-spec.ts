@@ -14,6 +14,7 @@ import {
   useWorld,
   type Held,
 } from '../../../../test/support/postgres-world.js';
+import { DEFAULT_SETTINGS } from '../settings.js';
 
 const QUOTA = 4_000_000;
 const MEBIBYTE = 1024 * 1024;
@@ -271,5 +272,27 @@ describe('a log on its way', () => {
     slow.goOn();
     expect(await codeOf(slow.outcome)).toBe('worker_ingress_unavailable');
     expect(await taken()).toEqual(NOTHING);
+  });
+});
+
+describe('a log that is older than logs are kept', () => {
+  it('is removed with its chunks and gives back its room; a younger one stays', async () => {
+    await database().query('TRUNCATE artifacts, artifact_chunks, artifact_uploads, artifact_usage');
+    const [old, young] = [await world().held('running'), await world().held('running')];
+    for (const held of [old, young]) {
+      await world().artifacts.store(held.worker, upload(held, 7), pieces(Buffer.from('the log')));
+    }
+    expect(await world().sweeper.sweep()).toMatchObject({ artifactsRemoved: 0, failures: [] });
+    await database().query(
+      `UPDATE artifacts SET stored_at_ms = clock_ms() - $2::bigint WHERE attempt_id = $1`,
+      [old.fence.attemptId, DEFAULT_SETTINGS.artifactLifetimeMs],
+    );
+    expect(await world().sweeper.sweep()).toMatchObject({ artifactsRemoved: 1, failures: [] });
+    expect(await digest(old)).toBeNull();
+    expect(await digest(young)).toBe(sha256Hex('the log'));
+    expect(await database().query('SELECT sum(byte_length)::int AS bytes FROM artifact_usage')).toEqual([
+      { bytes: 7 },
+    ]);
+    expect(await world().sweeper.sweep()).toMatchObject({ artifactsRemoved: 0, failures: [] });
   });
 });

@@ -77,6 +77,27 @@ export class ArtifactRepository {
     return row?.removed ?? 0;
   }
 
+  /** Removes up to `limit` artefacts that were stored `lifetimeMs` ago, the oldest first; returns how many. */
+  async removeOld(tx: Tx, lifetimeMs: number, limit: number): Promise<number> {
+    const [row] = await tx.query<{ removed: number }>(
+      `WITH old AS MATERIALIZED (
+         SELECT log_artifact_id FROM artifacts WHERE stored_at_ms <= clock_ms() - $1::bigint
+          ORDER BY stored_at_ms LIMIT $2),
+       forgotten AS (
+         DELETE FROM artifacts WHERE log_artifact_id IN (SELECT log_artifact_id FROM old) RETURNING upload_id),
+       removed AS (
+         DELETE FROM artifact_uploads WHERE upload_id IN (SELECT upload_id FROM forgotten)
+         RETURNING project_id, byte_length),
+       freed AS (SELECT project_id, sum(byte_length) AS bytes FROM removed GROUP BY project_id),
+       given_back AS (
+         UPDATE artifact_usage SET byte_length = artifact_usage.byte_length - freed.bytes
+           FROM freed WHERE artifact_usage.project_id = freed.project_id)
+       SELECT count(*)::int AS removed FROM removed`,
+      [lifetimeMs, limit],
+    );
+    return row?.removed ?? 0;
+  }
+
   /** @throws DatabaseFault of `fk_artifact_chunks_uploads` when the upload was removed */
   async appendChunk(tx: Tx, uploadId: string, ordinal: number, content: Buffer): Promise<void> {
     await tx.query('INSERT INTO artifact_chunks (upload_id, ordinal, content) VALUES ($1, $2, $3)', [

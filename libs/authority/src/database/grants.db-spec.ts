@@ -9,7 +9,7 @@ const MATRIX: Readonly<Record<string, readonly [string, string, string, string]>
   artifact_chunks: ['I', 'S', '-', '-'],
   artifact_uploads: ['SIuD', '-', 'SD', '-'],
   artifact_usage: ['SIu', '-', 'Su', '-'],
-  artifacts: ['SI', 'S', 's', '-'],
+  artifacts: ['SI', 'S', 'SD', '-'],
   attempts: ['Su', 'SIu', 'Su', '-'],
   audit_events: ['-', 'Si', 'i', '-'],
   delivery_outcomes: ['I', 'S', '-', '-'],

@@ -24,7 +24,14 @@ import { CandidateRepository, type Candidate, type Plan } from './candidate.repo
 import { ClaimGate } from './claim-gate.js';
 import { ClaimRepository } from './claim.repository.js';
 import type { Claim } from './holder.js';
-import { assertMayClaim, assertRecovers, decideRenewal, isClaimable, isOwnOffer, takesWork } from './lease.js';
+import {
+  assertMayClaim,
+  assertRecovers,
+  decideRenewal,
+  isClaimable,
+  isOwnOffer,
+  takesWork,
+} from './lease.js';
 import { LeaseRepository } from './lease.repository.js';
 import { Matcher } from './matcher.js';
 import { Queue } from './queue.js';

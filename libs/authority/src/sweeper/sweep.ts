@@ -7,6 +7,7 @@ export interface SweepCounts {
   stopsRequested: number;
   sessionsEnded: number;
   uploadsRemoved: number;
+  artifactsRemoved: number;
 }
 
 export type SweepStep =
@@ -15,6 +16,7 @@ export type SweepStep =
   | 'end_sessions'
   | 'count_denials'
   | 'remove_uploads'
+  | 'remove_artifacts'
   | 'create_partitions';
 
 /** One thing that could not be done; a later sweep tries it again. */
@@ -38,6 +40,7 @@ export class Sweep {
     stopsRequested: 0,
     sessionsEnded: 0,
     uploadsRemoved: 0,
+    artifactsRemoved: 0,
   };
   readonly #failures: SweepFailure[] = [];
 

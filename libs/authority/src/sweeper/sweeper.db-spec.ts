@@ -206,6 +206,7 @@ describe('the sweeper', () => {
       stopsRequested: 0,
       sessionsEnded: 0,
       uploadsRemoved: 0,
+      artifactsRemoved: 0,
       failures: [],
     });
   });

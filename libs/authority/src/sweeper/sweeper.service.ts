@@ -51,7 +51,7 @@ export class SweeperService {
 
   /** One small batch of everything that is due. What fails is in the report, and keeps nothing else from being done. */
   async sweep(): Promise<SweepReport> {
-    const { sweepBatch, uploadLifetimeMs } = this.settings;
+    const { sweepBatch, uploadLifetimeMs, artifactLifetimeMs } = this.settings;
     const sweep = new Sweep();
     await sweep.attempt('expire_leases', null, () => this.expireLeases(sweep));
     await sweep.attempt('request_stops', null, () => this.requestStops(sweep));
@@ -62,6 +62,11 @@ export class SweeperService {
     await sweep.attempt('remove_uploads', null, async () => {
       sweep.counts.uploadsRemoved = await this.run((tx) =>
         this.artifacts.removeAbandoned(tx, uploadLifetimeMs, sweepBatch),
+      );
+    });
+    await sweep.attempt('remove_artifacts', null, async () => {
+      sweep.counts.artifactsRemoved = await this.run((tx) =>
+        this.artifacts.removeOld(tx, artifactLifetimeMs, sweepBatch),
       );
     });
     await sweep.attempt('create_partitions', null, () => this.createPartitions());

@@ -11,6 +11,7 @@ import { Uploads1764460800009 } from './1764460800009-uploads.js';
 import { CustodyFailures1764460800010 } from './1764460800010-custody-failures.js';
 import { QueueByRevision1764460800011 } from './1764460800011-queue-by-revision.js';
 import { FinishedUploads1764460800012 } from './1764460800012-finished-uploads.js';
+import { LogRetention1764460800013 } from './1764460800013-log-retention.js';
 
 /** In the order they run. */
 export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly (new () => MigrationInterface)[] = [
   CustodyFailures1764460800010,
   QueueByRevision1764460800011,
   FinishedUploads1764460800012,
+  LogRetention1764460800013,
 ];
