@@ -40,6 +40,8 @@ export interface Wanted {
   readonly usage: ExtendedKeyUsage;
   readonly names: JsonGeneralName[];
   readonly lifetime?: Lifetime;
+  /** Without it nothing but the signature tells authorities of one name apart. */
+  readonly namesItsAuthoritysKey?: boolean;
 }
 
 export interface ListContent {
@@ -91,7 +93,8 @@ export class TestAuthority {
     return `${this.certificate.toString('pem')}\n`;
   }
 
-  async issue({ commonName, usage, names, lifetime = lifetimeFromNow() }: Wanted): Promise<Issued> {
+  async issue(wanted: Wanted): Promise<Issued> {
+    const { commonName, usage, names, lifetime = lifetimeFromNow(), namesItsAuthoritysKey = true } = wanted;
     const keys = await newKeys(ECDSA);
     const serialNumber = newSerial();
     const certificate = await X509CertificateGenerator.create({
@@ -108,7 +111,7 @@ export class TestAuthority {
         new ExtendedKeyUsageExtension([usage]),
         ...(names.length > 0 ? [new SubjectAlternativeNameExtension(names)] : []),
         await SubjectKeyIdentifierExtension.create(keys.publicKey),
-        await AuthorityKeyIdentifierExtension.create(this.keys.publicKey),
+        ...(namesItsAuthoritysKey ? [await AuthorityKeyIdentifierExtension.create(this.keys.publicKey)] : []),
       ],
     });
     const key = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
