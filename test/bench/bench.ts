@@ -5,7 +5,7 @@ import { Deployment } from '../support/deployment.js';
 import { LeaseStock, stockWorkers, type Material, type StockWorker } from '../support/lease-stock.js';
 import { World } from '../support/postgres-world.js';
 import { TestDatabase } from '../support/postgres.js';
-import { recordProtocol, startFloor, type Protocol } from './contestants.js';
+import { DATABASE_CONNECTIONS, recordProtocol, startFloor, type Protocol } from './contestants.js';
 import { performanceOf, ratioOf, type Figure, type Performance } from './figures.js';
 import { measure, type LoadShape, type Sample, type Server } from './load.js';
 import { bundleOf, entriesOf, secretsOf } from './material.js';
@@ -142,7 +142,9 @@ class Arena {
   static async open(): Promise<Arena> {
     const database = await TestDatabase.create();
     const protocol = await recordProtocol(database);
-    const deployment = await Deployment.start(database);
+    const deployment = await Deployment.start(database, {
+      VALISE_INGRESS_DATABASE_CONNECTIONS: String(DATABASE_CONNECTIONS),
+    });
     const floor = await startFloor(deployment, protocol);
     return new Arena(database, deployment, floor, await stockWorkers(deployment, WORKERS), protocol);
   }

@@ -18,6 +18,8 @@ export interface Protocol {
 }
 
 const START_DEADLINE_MS = 20_000;
+/** Of both: enough for control to have every one of 64 deliveries at work at once, and turn none away. */
+export const DATABASE_CONNECTIONS = 32;
 
 /** Watches one delivery of a real control on its way to PostgreSQL. */
 export async function recordProtocol(database: TestDatabase): Promise<Protocol> {
@@ -56,7 +58,7 @@ export async function startFloor(
   const identity = await pki.server('floor');
   const task = {
     databaseUrlFile,
-    connection: { max: 10, options: '-c search_path=valise -c enable_seqscan=off' },
+    connection: { max: DATABASE_CONNECTIONS, options: '-c search_path=valise -c enable_seqscan=off' },
     directory: join(directory, 'secrets'),
     tls: { ...identity, caFile: pki.caFile },
     statements,
