@@ -25,7 +25,9 @@ const deployment = useDeployment(database);
     'ends well when control is killed around each of its transactions, and each of its connections is cut: pass %i',
     async () => {
       const undisturbed = await control.live();
-      const worker = await CrashWorker.create(deployment(), UID, { controlUrl: control.url });
+      const worker = await CrashWorker.create(deployment(), UID, {
+        settings: { VALISE_CONTROL_URL: control.url },
+      });
       await worker.queue();
       const program = await worker.live();
       await program.waitFor('claimed', AbortSignal.timeout(DEATH_DEADLINE_MS), DEATH_DEADLINE_MS);

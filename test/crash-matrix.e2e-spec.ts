@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { textOfLog } from '@valise/contracts/documents';
 import type { RunView } from '@valise/contracts/wire';
 import { ATTEMPT_STEPS } from '../apps/worker/src/logs/steps.js';
@@ -10,6 +11,7 @@ import { PROJECT } from './support/postgres-world.js';
 import { verification } from './support/verification.js';
 
 const PASS_DEADLINE_MS = 300_000;
+const END_DEADLINE_MS = 5000;
 /** Of each worker; far from the uids that other suites use. */
 const UID_BASE = 70_000 + (process.pid % 1000) * 10;
 
@@ -50,12 +52,25 @@ async function crashAgainAt(worker: CrashWorker, boundaries: readonly string[]):
   for (const boundary of boundaries) {
     if (!isOver) isOver = (await crash(worker, boundary)) !== boundary;
     if (!isOver) continue;
-    crashed.push({ boundary: `${boundary} of a recovery`, worker, run: await worker.queue() });
+    const run = await worker.queue();
+    crashed.push({ boundary: `${boundary} of a recovery`, worker, run });
     await worker.liveUntil(ofClaim('started'));
+    await takenAlong(run);
     isOver = (await crash(worker, boundary)) !== boundary;
     expect({ boundary, isOver }).toEqual({ boundary, isOver: false });
   }
   return crashed;
+}
+
+/** The task has ended with its worker, before anybody came to end it. */
+async function takenAlong({ runId }: CrashRun): Promise<void> {
+  const { attempts } = await deployment().management.run(PROJECT, runId);
+  const attemptIds = attempts.map(({ attemptId }) => attemptId);
+  const deadline = performance.now() + END_DEADLINE_MS;
+  while (processesOf(attemptIds).length > 0) {
+    if (performance.now() > deadline) throw new Error('the task has outlived its worker');
+    await pause(10);
+  }
 }
 
 /** Where a recovery died that was to die at `boundary`, or at its own end. */

@@ -24,6 +24,8 @@ export interface Crash {
 export interface CrashRun {
   readonly runId: string;
   readonly directory: string;
+  /** Whether its command may end once the worker has acknowledged it as running. */
+  readonly isLetGo: boolean;
 }
 
 /** A worker that is killed and started again over one inbox, and the runs that only it may carry. */
@@ -54,18 +56,20 @@ export class CrashWorker {
   static async create(
     deployment: Deployment,
     uidBase: number,
-    { prefix = 'CANARY', controlUrl }: { prefix?: string; controlUrl?: string } = {},
+    {
+      prefix = 'CANARY',
+      settings = {},
+    }: { prefix?: string; settings?: Readonly<Record<string, string>> } = {},
   ): Promise<CrashWorker> {
     const nonce = randomUUID().replaceAll('-', '');
     const workerId = `crash-${nonce}`;
     await deployment.allow(workerId, { labels: { worker: workerId } });
-    const settings = controlUrl === undefined ? {} : { VALISE_CONTROL_URL: controlUrl };
     const variable = { name: `${prefix}_${nonce}`, value: `value-${nonce}` };
     return new CrashWorker(deployment, workerId, uidBase, settings, variable);
   }
 
   /** Queues a run whose command marks its beginning, prints its secret, waits to be let go, and marks its end. */
-  async queue(): Promise<CrashRun> {
+  async queue({ isLetGo = true } = {}): Promise<CrashRun> {
     const directory = join(this.deployment.directory, `run-${randomUUID()}`);
     mkdirSync(directory);
     // The command runs under a uid of its own.
@@ -87,7 +91,7 @@ export class CrashWorker {
       environmentBundleRef: this.#bundleRef,
       placement: { required: { labels: { worker: this.workerId } } },
     };
-    const run = { runId: await this.deployment.run({ spec: { ...spec, config } }), directory };
+    const run = { runId: await this.deployment.run({ spec: { ...spec, config } }), directory, isLetGo };
     this.runs.push(run);
     return run;
   }
@@ -141,7 +145,7 @@ export class CrashWorker {
     while (!life.isOver) {
       for (; seen < program.lines.length; seen += 1) {
         const { event, runId } = program.lines[seen]!;
-        const run = this.runs.find((candidate) => candidate.runId === runId);
+        const run = this.runs.find((candidate) => candidate.isLetGo && candidate.runId === runId);
         if (event === 'running_acknowledged' && run) writeFileSync(join(run.directory, 'go'), '');
       }
       await pause(10);
