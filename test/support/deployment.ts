@@ -191,7 +191,7 @@ export class Deployment {
       VALISE_TLS_CA_FILE: this.pki.caFile,
       VALISE_STATE_DIRECTORY: state,
       VALISE_LEASE_DURATION_MS: '5000',
-      ...(process.getuid?.() === 0 && { VALISE_SLOT_UID_BASE: String(62_000 + (process.pid % 1000)) }),
+      ...(process.getuid?.() === 0 && { VALISE_SLOT_UID_BASE: String(2_000_000 + (process.pid % 1000) * 100) }),
       ...settings,
     });
   }
