@@ -14,9 +14,13 @@ export {
 export * from './lease.dto.js';
 export * from './audit.dto.js';
 export * from './management-path.dto.js';
-export * from './management.dto.js';
 export * from './offer.dto.js';
 export { rulesOf, type BodyRule } from './rules.js';
 export { fieldsOf, readBody, type DtoField } from './read.js';
 export * from './secret-delivery.dto.js';
 export * from './session.dto.js';
+export * from './worker.dto.js';
+export * from './task.dto.js';
+export * from './run.dto.js';
+export * from './delivery-record.dto.js';
+export * from './problem.dto.js';

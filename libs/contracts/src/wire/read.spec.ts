@@ -1,7 +1,7 @@
 import { ValiseError } from '../failure/index.js';
 import { CompletionRequest, COMPLETION_SCHEMA } from './completion.dto.js';
 import { OfferResponse } from './offer.dto.js';
-import { PublishTaskRequest } from './management.dto.js';
+import { PublishTaskRequest } from './task.dto.js';
 import { readBody } from './read.js';
 
 const digest = 'a'.repeat(64);
