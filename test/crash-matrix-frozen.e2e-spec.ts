@@ -26,7 +26,7 @@ const deployment = useDeployment(database);
       process.kill(program.pid, 'SIGSTOP');
       const lost = await deployment().ended(run.runId);
       expect(lost).toMatchObject({ status: 'lost', attempts: [{ status: 'lost' }] });
-      const [{ attemptId }] = lost.attempts as [{ attemptId: string }];
+      const { attemptId } = lost.attempts[0]!;
       expect(processesOf([attemptId])).not.toEqual([]);
 
       process.kill(program.pid, 'SIGCONT');
