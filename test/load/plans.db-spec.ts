@@ -126,16 +126,25 @@ function watch(planned: Planned[]): () => void {
     options: Parameters<Run>[0],
     work: (tx: Tx) => Promise<T>,
   ): Promise<T> {
-    return run.call(this, options, (tx) => {
+    // Where one statement is the whole transaction, the question would be in its place.
+    return run.call(this, { ...options, shape: 'reads_first' }, (tx) => {
       const query = tx.query.bind(tx);
-      tx.query = async (statement, parameters) => {
+      const queryAndCommit = tx.queryAndCommit.bind(tx);
+      const explain = async (statement: string, parameters?: Parameters<Tx['query']>[1]): Promise<void> => {
         const explained = await query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
           `EXPLAIN (FORMAT JSON) ${statement}`,
           parameters,
         );
         const root = explained[0]?.['QUERY PLAN'][0]?.Plan;
         if (root) planned.push({ statement, nodes: flatten(root) });
+      };
+      tx.query = async (statement, parameters) => {
+        await explain(statement, parameters);
         return query(statement, parameters);
+      };
+      tx.queryAndCommit = async (statement, parameters) => {
+        await explain(statement, parameters);
+        return queryAndCommit(statement, parameters);
       };
       return work(tx);
     }) as Promise<T>;

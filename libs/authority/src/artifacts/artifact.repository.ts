@@ -84,9 +84,10 @@ export class ArtifactRepository {
          SELECT log_artifact_id FROM artifacts WHERE stored_at_ms <= clock_ms() - $1::bigint
           ORDER BY stored_at_ms LIMIT $2),
        forgotten AS (
-         DELETE FROM artifacts WHERE log_artifact_id IN (SELECT log_artifact_id FROM old) RETURNING upload_id),
+         DELETE FROM artifacts WHERE log_artifact_id = ANY (ARRAY(SELECT log_artifact_id FROM old))
+         RETURNING upload_id),
        removed AS (
-         DELETE FROM artifact_uploads WHERE upload_id IN (SELECT upload_id FROM forgotten)
+         DELETE FROM artifact_uploads WHERE upload_id = ANY (ARRAY(SELECT upload_id FROM forgotten))
          RETURNING project_id, byte_length),
        freed AS (SELECT project_id, sum(byte_length) AS bytes FROM removed GROUP BY project_id),
        given_back AS (
