@@ -5,31 +5,18 @@
  *   npm run bench [-- --full] [--rounds N] [--json]      --json: the last line is one JSON object
  */
 import './node-version.mjs';
-import { parseArgs } from 'node:util';
 
-const { giveUp, Obstacle, prepare } = await import('./prepare.mjs');
+const { giveUp, prepare } = await import('./prepare.mjs');
+const { integer, readOptions } = await import('./options.mjs');
 const MAX_ROUNDS = 101;
 
-function readOptions() {
-  const options = {
+async function main() {
+  const { full, json, ...options } = readOptions({
     full: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
     json: { type: 'boolean', default: false },
-  };
-  let values;
-  try {
-    ({ values } = parseArgs({ options }));
-  } catch (error) {
-    throw new Obstacle(error.message);
-  }
-  const rounds = /^\d+$/.test(values.rounds) ? Number(values.rounds) : NaN;
-  if (!(rounds >= 5 && rounds <= MAX_ROUNDS))
-    throw new Obstacle(`--rounds is an integer from 5 to ${MAX_ROUNDS}.`);
-  return { ...values, rounds };
-}
-
-async function main() {
-  const { full, rounds, json } = readOptions();
+  });
+  const rounds = integer('--rounds', options.rounds, 5, MAX_ROUNDS);
   await prepare(['control']);
   const { load } = await import('./typescript.mjs');
   const { runBench } = load('test/bench/bench.ts');

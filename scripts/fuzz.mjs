@@ -9,30 +9,12 @@ import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
-const { giveUp, Obstacle, prepare, ROOT } = await import('./prepare.mjs');
+const { giveUp, prepare, ROOT } = await import('./prepare.mjs');
+const { integer, readOptions } = await import('./options.mjs');
 const PROPERTY = join(ROOT, 'libs', 'contracts', 'spec', 'property.ts');
 const MAX_CASES = 10_000_000;
 const MAX_SEED = 2 ** 31 - 1;
-
-function readOptions() {
-  const options = { cases: { type: 'string', default: '20000' }, seed: { type: 'string' } };
-  let values;
-  try {
-    ({ values } = parseArgs({ options }));
-  } catch (error) {
-    throw new Obstacle(error.message);
-  }
-  const seed = values.seed === undefined ? randomInt(MAX_SEED) : integer('--seed', values.seed, 0, MAX_SEED);
-  return { cases: integer('--cases', values.cases, 1, MAX_CASES), seed };
-}
-
-function integer(option, text, min, max) {
-  const value = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (!(value >= min && value <= max)) throw new Obstacle(`${option} is an integer from ${min} to ${max}.`);
-  return value;
-}
 
 /** Runs the specs that check properties; their other tests are passed over. Answers jest's exit code. */
 function runSpecs(fuzz) {
@@ -72,7 +54,9 @@ function readReport(path) {
 }
 
 async function main() {
-  const { cases, seed } = readOptions();
+  const options = readOptions({ cases: { type: 'string', default: '20000' }, seed: { type: 'string' } });
+  const cases = integer('--cases', options.cases, 1, MAX_CASES);
+  const seed = integer('--seed', options.seed ?? String(randomInt(MAX_SEED)), 0, MAX_SEED);
   await prepare([]);
   console.log(`seed ${seed}, ${cases} cases`);
   const folder = mkdtempSync(join(tmpdir(), 'valise-fuzz-'));

@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { readOptions } from './options.mjs';
 import { giveUp, prepare, PROGRAMS, ROOT } from './prepare.mjs';
 
 const COPIED = ['apps', 'libs', 'test', 'jest.config.mjs', 'tsconfig.json', 'nest-cli.json', 'package.json'];
@@ -91,11 +92,8 @@ function judge(scratch, { file, from, to, test }) {
 
 async function main() {
   const startedMs = performance.now();
-  const only = process.argv[process.argv.indexOf('--only') + 1];
-  const all = readMutants();
-  const mutants = process.argv.includes('--only')
-    ? all.filter(({ rule, list }) => rule.includes(only) || list.includes(only))
-    : all;
+  const { only } = readOptions({ only: { type: 'string', default: '' } });
+  const mutants = readMutants().filter(({ rule, list }) => rule.includes(only) || list.includes(only));
   const isEndToEnd = mutants.some(({ test }) => runsPrograms(test));
   await prepare(isEndToEnd ? PROGRAMS : []);
   const scratch = mkdtempSync(join(tmpdir(), 'valise-mutants-'));

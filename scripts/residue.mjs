@@ -5,20 +5,12 @@
  *   npm run residue [-- --short] [--json]      --json: the last line is one JSON object
  */
 import './node-version.mjs';
-import { parseArgs } from 'node:util';
 
-const { giveUp, Obstacle, prepare } = await import('./prepare.mjs');
-
-function readOptions() {
-  try {
-    return parseArgs({ options: { short: { type: 'boolean' }, json: { type: 'boolean' } } }).values;
-  } catch (error) {
-    throw new Obstacle(error.message);
-  }
-}
+const { giveUp, prepare } = await import('./prepare.mjs');
+const { readOptions } = await import('./options.mjs');
 
 async function main() {
-  const { short, json } = readOptions();
+  const { short, json } = readOptions({ short: { type: 'boolean' }, json: { type: 'boolean' } });
   await prepare(['control']);
   const { load } = await import('./typescript.mjs');
   const { TestDatabase } = load('test/support/postgres.ts');

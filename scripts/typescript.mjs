@@ -1,6 +1,5 @@
 /** Lets the TypeScript of this clone be loaded as it is, as jest loads it: for commands whose parts stand below test/. */
-import { createRequire } from 'node:module';
-import Module from 'node:module';
+import Module, { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { transformFileSync } from '@swc/core';
 import jest from '../jest.config.mjs';

@@ -10,9 +10,9 @@ import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
-const { giveUp, Obstacle, prepare, PROGRAMS, ROOT } = await import('./prepare.mjs');
+const { giveUp, prepare, PROGRAMS, ROOT } = await import('./prepare.mjs');
+const { integer, readOptions } = await import('./options.mjs');
 const FOLDERS = ['test/history/', 'test/load/', 'test/failover/', 'test/crash-matrix', 'test/fuzz/'];
 const MAX_OPERATIONS = 10_000_000;
 const MAX_SEED = 2 ** 31 - 1;
@@ -20,24 +20,6 @@ const ATTEMPTS = 1_000_000;
 const PROMOTIONS = 3;
 const CRASHES = 20;
 const REQUESTS = 50_000;
-
-function readOptions() {
-  const options = { operations: { type: 'string', default: '20000' }, seed: { type: 'string' } };
-  let values;
-  try {
-    ({ values } = parseArgs({ options }));
-  } catch (error) {
-    throw new Obstacle(error.message);
-  }
-  const seed = values.seed === undefined ? randomInt(MAX_SEED) : integer('--seed', values.seed, 0, MAX_SEED);
-  return { operations: integer('--operations', values.operations, 2, MAX_OPERATIONS), seed };
-}
-
-function integer(option, text, min, max) {
-  const value = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (!(value >= min && value <= max)) throw new Obstacle(`${option} is an integer from ${min} to ${max}.`);
-  return value;
-}
 
 function runSpecs(verification, results) {
   const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
@@ -57,7 +39,9 @@ function runSpecs(verification, results) {
 }
 
 async function main() {
-  const { operations, seed } = readOptions();
+  const options = readOptions({ operations: { type: 'string', default: '20000' }, seed: { type: 'string' } });
+  const operations = integer('--operations', options.operations, 2, MAX_OPERATIONS);
+  const seed = integer('--seed', options.seed ?? String(randomInt(MAX_SEED)), 0, MAX_SEED);
   await prepare(PROGRAMS);
   console.log(`seed ${seed}, ${operations} operations`);
   const folder = mkdtempSync(join(tmpdir(), 'valise-verify-'));
