@@ -1,8 +1,7 @@
 import { RuleBroken } from '@valise/contracts/settings';
 
-/** One element of a DER document: its tag, what it holds, and all of its bytes. */
+/** One element of a DER document: what it holds, and all of its bytes. */
 export interface DerElement {
-  readonly tag: number;
   readonly content: Buffer;
   readonly whole: Buffer;
 }
@@ -34,7 +33,7 @@ export class DerReader {
     if (end > this.bytes.length) throw malformed();
     const content = this.bytes.subarray(this.#at, end);
     this.#at = end;
-    return { tag, content, whole: this.bytes.subarray(start, end) };
+    return { content, whole: this.bytes.subarray(start, end) };
   }
 
   /** What the next element holds, to be read in its turn. @throws RuleBroken */

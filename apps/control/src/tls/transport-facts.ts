@@ -55,8 +55,6 @@ export class TransportFacts {
   revocationNextUpdateMs: number | null = null;
   /** A revocation list is past its nextUpdate: an alert, whether or not the grace still holds. */
   revocationOverdue = false;
-  /** Connections over mutual TLS that are open now. */
-  openSockets = 0;
 }
 
 function zeroes<const K extends string>(names: readonly K[]): Record<K, number> {

@@ -120,11 +120,7 @@ export class Transport {
       return;
     }
     this.sockets.add(socket);
-    this.facts.openSockets = this.sockets.size;
-    socket.once('close', () => {
-      this.sockets.delete(socket);
-      this.facts.openSockets = this.sockets.size;
-    });
+    socket.once('close', () => this.sockets.delete(socket));
   }
 
   /** Once for each certificate: a client that comes again and again fills no log. */
