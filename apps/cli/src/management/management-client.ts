@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import {
   DeliveryRecordList,
+  isRecord,
   Problem,
   PublishTaskResponse,
   readBody,
@@ -150,10 +151,6 @@ export class ManagementClient {
       call.end(content ?? undefined);
     });
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function path(segments: readonly string[]): string {
