@@ -77,9 +77,9 @@ export class DeliveryRepository {
   }
 
   /**
-   * Counts the authorisation on the lease and records it, and commits that, if the lease still is as it was read and has not expired
-   * once its row is held. Null when it moved. The conditions stand on the locked row, not in the UPDATE: there the
-   * planner could walk the index of all held leases, and every delivery would conflict with every other.
+   * Counts the authorisation on the lease, records it and commits both, if the lease still is as it was read and has
+   * not expired once its row is held. Null when it moved. The conditions stand on the locked row, not in the UPDATE:
+   * there the planner could walk the index of all held leases, and every delivery would conflict with every other.
    */
   async authorise(
     tx: Tx,
