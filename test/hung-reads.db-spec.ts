@@ -10,10 +10,9 @@ import { PlainAddress } from './support/plain-address.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { OPERATOR, PROJECT, publication, SECRET, useWorld } from './support/postgres-world.js';
-import { TestPki } from './support/test-pki.js';
+import { TestPki, TRUST_DOMAIN } from './support/test-pki.js';
 import { WorkerClient } from './support/worker-client.js';
 
-const TRUST_DOMAIN = 'valise.test';
 /** More than libuv has threads, and more than there are connections to the database. */
 const DELIVERIES = 8;
 

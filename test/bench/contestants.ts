@@ -40,7 +40,7 @@ export async function recordProtocol(database: TestDatabase): Promise<Protocol> 
       while ((await stock.open()) > 0);
     }
     connection.close();
-    return { statements: recorder.statements.map(({ text }) => text), roundTrips: recorder.roundTrips };
+    return { statements: [...recorder.statements], roundTrips: recorder.roundTrips };
   } finally {
     await deployment.stop();
     await recorder.close();

@@ -1,18 +1,12 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** What a client of PostgreSQL asked for, in order. */
-export interface RecordedStatement {
-  readonly text: string;
-  /** Whether it went by the extended protocol, with parameters. */
-  readonly prepared: boolean;
-}
-
 /** Messages of the protocol without a type byte: the start-up message, and those before it. */
 const LENGTH_BYTES = 4;
 
 /** An address in front of PostgreSQL that writes down every statement which passes. */
 export class StatementRecorder {
-  readonly statements: RecordedStatement[] = [];
+  /** Their texts, in order. */
+  readonly statements: string[] = [];
   /** How often a client waited for the server's answer. */
   roundTrips = 0;
   readonly #sockets = new Set<Socket>();
@@ -107,13 +101,13 @@ class FrontendReader {
     const [first = '', second = ''] = texts;
     switch (type) {
       case 'Q':
-        this.recorder.statements.push({ text: first, prepared: false });
+        this.recorder.statements.push(first);
         return true;
       case 'P':
         this.#named.set(first, second);
         return false;
       case 'B':
-        this.recorder.statements.push({ text: this.#named.get(second) ?? '', prepared: true });
+        this.recorder.statements.push(this.#named.get(second) ?? '');
         return false;
       case 'S':
         return true;

@@ -7,17 +7,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { projectionFileName } from '@valise/contracts/documents';
 import type { PublishTaskRequest, PutWorkerRequest, RunView } from '@valise/contracts/wire';
-import { ManagementClient } from '../../apps/cli/src/management/management-client.js';
-import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
 import { Program } from '../../apps/cli/src/demo/program.js';
+import { ManagementClient, type IdentityFiles } from '../../apps/cli/src/management/management-client.js';
+import { hasEnded } from '../../apps/cli/src/runs/run.command.js';
 import { FILE_SETS } from '../../apps/control/src/tls/transport-facts.js';
 import type { TestDatabase } from './postgres.js';
 import { BUNDLE, PROJECT, publication, SECRET } from './postgres-world.js';
 import { PlayedWorker } from './played-worker.js';
-import { type TestIdentity, TestPki } from './test-pki.js';
+import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
 import { WorkerClient } from './worker-client.js';
 
-export const TRUST_DOMAIN = 'valise.test';
+export { TRUST_DOMAIN };
+
 /** Every kind of operator; `alice` is the one that tests act as. */
 export const OPERATORS = {
   alice: { '*': 'admin' },
@@ -29,7 +30,6 @@ export const OPERATORS = {
 const START_DEADLINE_MS = 30_000;
 const RELOAD_DEADLINE_MS = 20_000;
 const ROOT = join(__dirname, '../..');
-const ENDED = ['succeeded', 'failed', 'cancelled', 'timed_out', 'lost'];
 
 /** The built program `name`. */
 export const programFile = (name: 'control' | 'worker' | 'cli'): string =>
@@ -191,7 +191,9 @@ export class Deployment {
       VALISE_TLS_CA_FILE: this.pki.caFile,
       VALISE_STATE_DIRECTORY: state,
       VALISE_LEASE_DURATION_MS: '5000',
-      ...(process.getuid?.() === 0 && { VALISE_SLOT_UID_BASE: String(2_000_000 + (process.pid % 1000) * 100) }),
+      ...(process.getuid?.() === 0 && {
+        VALISE_SLOT_UID_BASE: String(2_000_000 + (process.pid % 1000) * 100),
+      }),
       ...settings,
     });
   }
@@ -262,7 +264,7 @@ export class Deployment {
   }
 
   ended(runId: string): Promise<RunView> {
-    return this.runWhen(runId, ({ status }) => ENDED.includes(status));
+    return this.runWhen(runId, hasEnded);
   }
 
   /** What all programs logged. */

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { projectionFileName } from '@valise/contracts/documents';
 import type { PublishTaskRequest } from '@valise/contracts/wire';
-import type { Deployment } from './deployment.js';
-import { onlyFor } from './deployment.js';
+import { onlyFor, type Deployment } from './deployment.js';
 import type { PlayedWorker } from './played-worker.js';
 import { delivery, publication } from './postgres-world.js';
 import type { TestDatabase } from './postgres.js';
@@ -120,12 +118,6 @@ export class LeaseStock {
       [`${this.name}-`, `${this.name}.`],
     );
     return row?.open ?? 0;
-  }
-
-  /** The names of the files that a delivery reads. */
-  files(): string[] {
-    const { secretRefs, environmentBundleRefs } = this.request as Record<string, string[]>;
-    return [...(secretRefs ?? []), ...(environmentBundleRefs ?? [])].map(projectionFileName);
   }
 }
 

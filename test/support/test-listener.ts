@@ -12,9 +12,8 @@ import { ReloadTimer } from '../../apps/control/src/tls/reload-timer.js';
 import { Transport } from '../../apps/control/src/tls/transport.js';
 import type { TransportFacts } from '../../apps/control/src/tls/transport-facts.js';
 import { MutualTlsClient, type Outcome } from './mutual-tls-client.js';
-import { type TestIdentity, TestPki } from './test-pki.js';
+import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
 
-export const TRUST_DOMAIN = 'valise.test';
 export const HOUR_MS = 3_600_000;
 const DEADLINE_MS = 10_000;
 

@@ -2,15 +2,14 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ExtendedKeyUsage, type JsonGeneralName } from '@peculiar/x509';
 import type { Lifetime } from '../../apps/cli/src/demo/pki.js';
+import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
 import { type Issued, type ListContent, pem, TestAuthority } from './test-authority.js';
 
-export interface TestIdentityFiles {
-  readonly certificateFile: string;
-  readonly keyFile: string;
-}
+/** The trust domain of every deployment under test. */
+export const TRUST_DOMAIN = 'valise.test';
 
 /** A certificate on the disk, with the serial number that a revocation list names it by. */
-export interface TestIdentity extends TestIdentityFiles {
+export interface TestIdentity extends IdentityFiles {
   readonly serialNumber: string;
 }
 
@@ -82,7 +81,7 @@ export class TestPki {
   }
 
   /** Puts the identity where another one lies. */
-  replace({ certificateFile, keyFile }: TestIdentityFiles, by: TestIdentity): TestIdentity {
+  replace({ certificateFile, keyFile }: IdentityFiles, by: TestIdentity): TestIdentity {
     replaceFile(certificateFile, readFileSync(by.certificateFile));
     replaceFile(keyFile, readFileSync(by.keyFile));
     return { certificateFile, keyFile, serialNumber: by.serialNumber };
@@ -106,7 +105,7 @@ export class TestPki {
   }
 }
 
-function writeIdentity({ certificateFile, keyFile }: TestIdentityFiles, { certificate, key }: Issued): void {
+function writeIdentity({ certificateFile, keyFile }: IdentityFiles, { certificate, key }: Issued): void {
   replaceFile(certificateFile, certificate);
   replaceFile(keyFile, key);
 }

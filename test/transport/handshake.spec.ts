@@ -3,7 +3,8 @@ import { connect as connectTcp } from 'node:net';
 import type { HandshakeFailure } from '../../apps/control/src/tls/transport-facts.js';
 import type { Outcome } from '../support/mutual-tls-client.js';
 import { TestAuthority } from '../support/test-authority.js';
-import { HOUR_MS, TRUST_DOMAIN, useListener } from '../support/test-listener.js';
+import { HOUR_MS, useListener } from '../support/test-listener.js';
+import { TRUST_DOMAIN } from '../support/test-pki.js';
 import type { TestIdentity } from '../support/test-pki.js';
 
 const listener = useListener();

@@ -6,8 +6,8 @@ import { ReloadTimer } from '../../apps/control/src/tls/reload-timer.js';
 import { Transport } from '../../apps/control/src/tls/transport.js';
 import type { MutualTlsClient } from '../support/mutual-tls-client.js';
 import { pem, TestAuthority } from '../support/test-authority.js';
-import { HOUR_MS, TRUST_DOMAIN, useListener } from '../support/test-listener.js';
-import { replaceFile, type TestIdentity } from '../support/test-pki.js';
+import { HOUR_MS, useListener } from '../support/test-listener.js';
+import { replaceFile, type TestIdentity, TRUST_DOMAIN } from '../support/test-pki.js';
 
 const listener = useListener();
 
