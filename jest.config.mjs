@@ -27,6 +27,8 @@ const shared = {
 };
 
 export default {
+  // Much of the time tests wait for processes and PostgreSQL.
+  maxWorkers: '100%',
   // For what hangs; a busy machine is not a failure.
   testTimeout: 120_000,
   projects: [
