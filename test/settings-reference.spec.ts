@@ -22,4 +22,8 @@ describe('docs/reference/settings.md', () => {
   it('lists what the worker reads, and nothing else', () => {
     expect(documented('worker')).toEqual(taken('apps/worker/src/config/read-config.ts'));
   });
+
+  it('lists what the command line reads, and nothing else', () => {
+    expect(documented('The command line')).toEqual(taken('apps/cli/src/management/connection.ts'));
+  });
 });
