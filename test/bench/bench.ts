@@ -8,6 +8,7 @@ import { TestDatabase } from '../support/postgres.js';
 import { DATABASE_CONNECTIONS, recordProtocol, startFloor, type Protocol } from './contestants.js';
 import { performanceOf, ratioOf, type Figure, type Performance } from './figures.js';
 import { measure, type LoadShape, type Sample, type Server } from './load.js';
+import { measureMasking, type Masking } from './masking.js';
 import { bundleOf, entriesOf, secretsOf } from './material.js';
 import { residentMiB } from './process-cost.js';
 
@@ -43,6 +44,8 @@ export interface BenchReport {
   readonly rows: readonly Row[];
   /** Against Valise itself over a small table. */
   readonly growth: readonly Row[];
+  /** In the worker. */
+  readonly masking: Masking;
   readonly memory: { readonly idleMiB: number; readonly loadedMiB: number; readonly ratio: number };
 }
 
@@ -122,6 +125,7 @@ export async function runBench(options: BenchOptions): Promise<BenchReport> {
       roundTripsPerDelivery: protocol.roundTrips,
       rows,
       growth,
+      masking: measureMasking(options.rounds),
       memory: { idleMiB, loadedMiB, ratio: loadedMiB / idleMiB },
     };
   } finally {
