@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { FAILURES, type FailureCode } from '@valise/contracts/failure';
+import type { FailureCode } from '@valise/contracts/failure';
 import type { ListenerOptions } from './listener.js';
+import { problemOf } from './problem.js';
 
 const OVERFLOW = 'HPE_HEADER_OVERFLOW';
 const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
@@ -20,7 +21,7 @@ export function answerClientErrors(
     const outcome =
       errno === OVERFLOW ? 'request_too_large' : errno === TIMEOUT ? 'request_timeout' : codes.invalid;
     metrics.count('valise_requests_total', { listener, method: 'other', route: 'none', outcome });
-    socket.end(problem(outcome));
+    socket.end(answerOf(outcome));
   });
   // An expectation that we do not know is not met, and that is all (RFC 9110 §10.1.1).
   server.on('checkExpectation', (request, response) => {
@@ -28,12 +29,12 @@ export function answerClientErrors(
   });
 }
 
-function problem(code: FailureCode): string {
-  const { status, title } = FAILURES[code];
+function answerOf(code: FailureCode): string {
   const requestId = randomUUID();
-  const body = JSON.stringify({ type: `urn:valise:problem:${code}`, title, status, code, requestId });
+  const problem = problemOf(code, requestId);
+  const body = JSON.stringify(problem);
   const head = [
-    `HTTP/1.1 ${status} Refused`,
+    `HTTP/1.1 ${problem.status} Refused`,
     'content-type: application/problem+json',
     `content-length: ${Buffer.byteLength(body)}`,
     'cache-control: no-store',

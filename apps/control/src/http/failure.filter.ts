@@ -1,10 +1,10 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
 import type { Response } from 'express';
-import { FAILURES, type FailureCode, ValiseError } from '@valise/contracts/failure';
-import type { Problem } from '@valise/contracts/wire';
+import { FAILURES, ValiseError } from '@valise/contracts/failure';
 import type { Logger } from 'pino';
 import type { CalledRequest } from './callers.js';
 import { ListenerCodes } from './listener-codes.js';
+import { problemOf } from './problem.js';
 
 const RETRY_AFTER_MS = 1000;
 const RETRYABLE: ReadonlySet<number> = new Set([429, 503]);
@@ -62,19 +62,12 @@ function statusOf(error: unknown): unknown {
 }
 
 function sendProblem(response: Response, { code, facts }: ValiseError): void {
-  const { status, title } = FAILURES[code satisfies FailureCode];
+  const { status } = FAILURES[code];
   if (RETRYABLE.has(status)) {
     const retryAfterMs = typeof facts.retryAfterMs === 'number' ? facts.retryAfterMs : RETRY_AFTER_MS;
     response.setHeader('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
   }
-  const problem: Problem = {
-    type: `urn:valise:problem:${code}`,
-    title,
-    status,
-    code,
-    requestId: String(response.getHeader('x-request-id')),
-    ...(Object.keys(facts).length > 0 && { facts }),
-  };
+  const problem = problemOf(code, String(response.getHeader('x-request-id')), facts);
   response.statusCode = status;
   response.setHeader('content-type', 'application/problem+json');
   response.end(JSON.stringify(problem));
