@@ -1,7 +1,7 @@
 import { offHeap } from '../ingress/off-heap.js';
 import type { MaskAutomaton } from './mask-automaton.js';
 import { MIN_MASKED_BYTES } from './mask-patterns.js';
-import type { Runs } from './mask-runs.js';
+import type { MaskSpans } from './mask-spans.js';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -17,11 +17,11 @@ export class StreamSearch {
   }
 
   /** Covers what is found in the next bytes of the stream. */
-  read(bytes: Uint8Array, runs: Runs): void {
+  read(bytes: Uint8Array, spans: MaskSpans): void {
     const read = this.#read;
     for (const [index, automaton] of this.automata.entries()) {
       this.#nodes[index] = automaton.scan(this.#nodes[index] ?? 0, bytes, (end, length) => {
-        runs.add(this.sourceOf(read + end - length), this.sourceOf(read + end - 1) + 1);
+        spans.add(this.sourceOf(read + end - length), this.sourceOf(read + end - 1) + 1);
       });
     }
     this.#read += bytes.length;
@@ -67,10 +67,10 @@ export class UnbrokenSearch extends StreamSearch {
   #unbroken = 0;
   #sections: Section[] = [{ read: 0, source: 0 }];
 
-  override read(bytes: Uint8Array, runs: Runs): void {
+  override read(bytes: Uint8Array, spans: MaskSpans): void {
     this.#dropSections();
     const text = this.#withoutLineEnds(bytes);
-    super.read(text, runs);
+    super.read(text, spans);
     this.#unbroken += text.length;
     this.#source += bytes.length;
     text.fill(0);

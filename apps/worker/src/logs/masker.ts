@@ -1,9 +1,9 @@
 import { offHeap } from '../ingress/off-heap.js';
 import type { MaskPatterns } from './mask-patterns.js';
-import { Runs } from './mask-runs.js';
+import { MaskSpans } from './mask-spans.js';
 import { StreamSearch, UnbrokenSearch } from './mask-search.js';
 
-/** What stands for any run of secret bytes: no prefix, no length. */
+/** What stands for any span of secret bytes: no prefix, no length. */
 export const MASK = Buffer.from('***');
 
 /** A piece of a stream that came at once, as it may be shown. */
@@ -14,16 +14,16 @@ export interface Piece<Arrival> {
 
 /**
  * Masks one output stream, whatever its chunks: every byte that is part of any occurrence of any form of a value is
- * covered, and each covered run becomes one mask, where it begins. Bytes that may still become part of one are held back
+ * covered, and each covered span becomes one mask, where it begins. Bytes that may still become part of one are held back
  * until that is decided, or until `pause`.
  */
 export class Masker<Arrival> {
   readonly #searches: readonly StreamSearch[];
-  readonly #runs = new Runs();
+  readonly #spans = new MaskSpans();
   /** Offset of the first byte that was not given out, and the bytes from there on. */
   #base = 0;
   #held = offHeap(0);
-  #insideRun = false;
+  #insideSpan = false;
   /** Which arrival the bytes from an offset on came with, from the first that is held. */
   readonly #arrivals: { readonly from: number; readonly arrival: Arrival }[] = [];
 
@@ -47,7 +47,7 @@ export class Masker<Arrival> {
     this.#arrivals.push({ from: end - chunk.length, arrival });
     let decided = end;
     for (const search of this.#searches) {
-      search.read(chunk, this.#runs);
+      search.read(chunk, this.#spans);
       decided = Math.min(decided, search.undecidedFrom);
     }
     return this.#give(text, Math.max(decided, this.#base));
@@ -59,7 +59,7 @@ export class Masker<Arrival> {
    */
   pause(): Piece<Arrival>[] {
     for (const { partialFrom } of this.#searches) {
-      if (partialFrom !== null) this.#runs.add(partialFrom, this.#base + this.#held.length);
+      if (partialFrom !== null) this.#spans.add(partialFrom, this.#base + this.#held.length);
     }
     return this.end();
   }
@@ -94,19 +94,19 @@ export class Masker<Arrival> {
     const base = this.#base;
     let at = base;
     while (at < limit) {
-      const run = this.#runs.first;
-      const start = Math.min(run?.start ?? limit, limit);
+      const span = this.#spans.first;
+      const start = Math.min(span?.start ?? limit, limit);
       if (start > at) {
         shown.push(bytes.subarray(at - base, start - base));
-        this.#insideRun = false;
+        this.#insideSpan = false;
         at = start;
       }
-      if (!run || run.start >= limit) break;
-      if (!this.#insideRun) shown.push(MASK);
-      this.#insideRun = true;
-      at = Math.max(at, Math.min(run.end, limit));
-      if (run.end > limit) break;
-      this.#runs.dropFirst();
+      if (!span || span.start >= limit) break;
+      if (!this.#insideSpan) shown.push(MASK);
+      this.#insideSpan = true;
+      at = Math.max(at, Math.min(span.end, limit));
+      if (span.end > limit) break;
+      this.#spans.dropFirst();
     }
     this.#base = limit;
     return Buffer.concat(shown);
