@@ -12,6 +12,7 @@ import { ListenerCodes } from './http/listener-codes.js';
 import { nestLog } from './http/log.js';
 import { IngressModule } from './ingress.module.js';
 import { MANAGEMENT_CONNECTIONS, ManagementModule } from './management.module.js';
+import type { AdmittingListener } from './metrics/catalogue.js';
 import { Metrics } from './metrics/metrics.js';
 import {
   measureAdmissions,
@@ -145,7 +146,7 @@ class RunningControl {
   }
 
   private async createMutual(
-    name: 'ingress' | 'management',
+    name: AdmittingListener,
     module: DynamicModule,
     { codes, admissions }: { readonly codes: ListenerCodes; readonly admissions: Admissions },
   ): Promise<Listener> {

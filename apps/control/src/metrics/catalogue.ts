@@ -6,8 +6,9 @@ import { CERTIFICATE_REFUSALS, FILE_SETS, HANDSHAKE_FAILURES } from '../tls/tran
 
 const codes = Object.keys(FAILURES) as FailureCode[];
 
-/** The addresses of the program. */
+/** The addresses of the program, and those that callers of certificates use: the plain one admits everybody. */
 const LISTENERS = ['ingress', 'management', 'plain'] as const;
+const ADMITTING = ['ingress', 'management'] as const;
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'other'] as const;
 /** The pools of the program, by the role that they work under. */
 const ROLES = ['ingress', 'operator', 'sweeper'] as const;
@@ -51,17 +52,17 @@ export const METRICS = {
   valise_admission_running: {
     type: 'gauge',
     help: 'Requests at work.',
-    labels: { listener: LISTENERS, kind: KINDS },
+    labels: { listener: ADMITTING, kind: KINDS },
   },
   valise_admission_waiting: {
     type: 'gauge',
     help: 'Requests that wait for their turn, or for their body.',
-    labels: { listener: LISTENERS, kind: KINDS },
+    labels: { listener: ADMITTING, kind: KINDS },
   },
   valise_admission_refused_total: {
     type: 'counter',
     help: 'Requests refused because the caller had too many (429), all had (503), or the turn did not come in time (503).',
-    labels: { listener: LISTENERS, kind: KINDS, reason: ['caller', 'listener', 'late'] },
+    labels: { listener: ADMITTING, kind: KINDS, reason: ['caller', 'listener', 'late'] },
   },
   valise_admission_wait_seconds: {
     type: 'histogram',
@@ -173,10 +174,10 @@ export const METRICS = {
         'requeued',
         'ended',
         'waiting',
-        'stopsRequested',
-        'sessionsEnded',
-        'uploadsRemoved',
-        'artifactsRemoved',
+        'stops_requested',
+        'sessions_ended',
+        'uploads_removed',
+        'artifacts_removed',
       ],
     },
   },
@@ -209,4 +210,5 @@ export type LabelsOf<Name extends MetricName> = {
 };
 
 export type ListenerName = (typeof LISTENERS)[number];
+export type AdmittingListener = (typeof ADMITTING)[number];
 export type PoolName = (typeof ROLES)[number];

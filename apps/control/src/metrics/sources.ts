@@ -3,7 +3,7 @@ import type { Admissions } from '../http/admissions.js';
 import { KINDS } from '../http/admission.js';
 import type { Connections } from '../http/connections.js';
 import type { TransportFacts } from '../tls/transport-facts.js';
-import type { ListenerName, PoolName } from './catalogue.js';
+import type { AdmittingListener, ListenerName, PoolName } from './catalogue.js';
 import type { Metrics } from './metrics.js';
 
 /** What a role's pool and its transactions count. */
@@ -42,7 +42,11 @@ export function measureDenials(metrics: Metrics, authority: DeliveryAuthority): 
 }
 
 /** Who is at work, who waits, who was turned away. */
-export function measureAdmissions(metrics: Metrics, listener: ListenerName, admissions: Admissions): void {
+export function measureAdmissions(
+  metrics: Metrics,
+  listener: AdmittingListener,
+  admissions: Admissions,
+): void {
   metrics.read('valise_admission_running', (report) => {
     for (const kind of KINDS) report({ listener, kind }, admissions[kind].load.running);
   });

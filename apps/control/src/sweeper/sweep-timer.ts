@@ -8,7 +8,18 @@ import { Metrics } from '../metrics/metrics.js';
 /** Injects how often to sweep. */
 export const SWEEP_INTERVAL_MS = Symbol('sweep interval');
 
-type Act = LabelsOf<'valise_swept_total'>['act'];
+type Act = keyof Omit<SweepReport, 'failures'>;
+
+/** What the sweeper did, as the metric names it. */
+const ACTS: Readonly<Record<Act, LabelsOf<'valise_swept_total'>['act']>> = {
+  requeued: 'requeued',
+  ended: 'ended',
+  waiting: 'waiting',
+  stopsRequested: 'stops_requested',
+  sessionsEnded: 'sessions_ended',
+  uploadsRemoved: 'uploads_removed',
+  artifactsRemoved: 'artifacts_removed',
+};
 
 /** Sweeps again and again, one sweep at a time, as long as the program lives. */
 @Injectable()
@@ -55,7 +66,7 @@ export class SweepTimer implements OnApplicationBootstrap, OnApplicationShutdown
 
   private record({ failures, ...counts }: SweepReport): void {
     const acts = Object.entries(counts) as [Act, number][];
-    for (const [act, count] of acts) this.metrics.count('valise_swept_total', { act }, count);
+    for (const [act, count] of acts) this.metrics.count('valise_swept_total', { act: ACTS[act] }, count);
     if (acts.some(([, count]) => count > 0)) this.log.info({ event: 'swept', ...counts }, 'swept');
     for (const { step, runId, error } of failures) {
       this.metrics.count('valise_sweep_failures_total', { step });
