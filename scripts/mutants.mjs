@@ -9,7 +9,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { readOptions } from './options.mjs';
-import { giveUp, prepare, PROGRAMS, ROOT } from './prepare.mjs';
+import { giveUp, Obstacle, prepare, PROGRAMS, ROOT } from './prepare.mjs';
 
 const COPIED = ['apps', 'libs', 'test', 'jest.config.mjs', 'tsconfig.json', 'nest-cli.json', 'package.json'];
 
@@ -94,6 +94,7 @@ async function main() {
   const startedMs = performance.now();
   const { only } = readOptions({ only: { type: 'string', default: '' } });
   const mutants = readMutants().filter(({ rule, list }) => rule.includes(only) || list.includes(only));
+  if (mutants.length === 0) throw new Obstacle(`No rule and no file of mutants has “${only}” in its name.`);
   const isEndToEnd = mutants.some(({ test }) => runsPrograms(test));
   await prepare(isEndToEnd ? PROGRAMS : []);
   const scratch = mkdtempSync(join(tmpdir(), 'valise-mutants-'));
