@@ -133,6 +133,17 @@ describe('a transaction', () => {
     expect(await count()).toBe(1);
   });
 
+  it('that begins with its first statement does not end with it too', async () => {
+    const outcome = runner.run(
+      { ...SERIALIZABLE, isolation: 'NONSENSE' as 'SERIALIZABLE', shape: 'reads_first' },
+      (tx) => tx.queryAndCommit('UPDATE public.counters SET count = count + 1 WHERE id = 1'),
+    );
+    await expect(outcome).rejects.toThrow(
+      'a transaction that reads first does not end with its first statement',
+    );
+    expect(await count()).toBe(0);
+  });
+
   it('of one statement is that statement alone', async () => {
     const outcome = runner.run({ ...COMMITTED, shape: 'one_statement' }, async (tx) => {
       await add(tx);

@@ -50,7 +50,7 @@ export class Tx {
 
   /**
    * Runs the last statement, with COMMIT right behind it: what it did is committed when its rows are here.
-   * @throws DatabaseFault
+   * @throws DatabaseFault; Error where it would be the first of a transaction that `reads_first`: nothing is sent then
    */
   queryAndCommit<Row extends object>(
     statement: string,
@@ -79,13 +79,17 @@ export class Tx {
     decides: boolean,
   ): Promise<Row[]> {
     if (this.#deciding) throw new Error('nothing follows the statement that ends a transaction');
+    const commits = decides && this.scope.several;
+    // Should START fail, what goes along with it runs, and is committed, by itself.
+    if (commits && this.#start !== null)
+      throw new Error('a transaction that reads first does not end with its first statement');
     this.#deciding = decides;
     const { client } = this;
     const { stream } = client.connection;
     stream.cork();
     const begun = this.#start === null ? null : client.query(this.#start);
     const asked = client.query<Row>(statement, [...parameters]);
-    const committed = decides && this.scope.several ? client.query('COMMIT') : null;
+    const committed = commits ? client.query('COMMIT') : null;
     stream.uncork();
     this.#start = null;
     try {
