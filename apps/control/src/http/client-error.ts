@@ -2,19 +2,24 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FailureCode } from '@valise/contracts/failure';
+import type { Connections } from './connections.js';
 import type { ListenerOptions } from './listener.js';
 import { problemOf } from './problem.js';
 
 const OVERFLOW = 'HPE_HEADER_OVERFLOW';
 const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
-/** Answers what is no HTTP request as everything else is answered: with a code, and with the protective headers. */
+/**
+ * Answers what is no HTTP request as everything else is answered: with a code, and with the protective headers. Where
+ * the connection owes its next answer to another request, it is cut instead: nobody takes the one for the other.
+ */
 export function answerClientErrors(
   server: Server,
+  connections: Connections,
   { codes, listener, metrics }: Pick<ListenerOptions, 'codes' | 'listener' | 'metrics'>,
 ): void {
   server.on('clientError', ({ code: errno }: NodeJS.ErrnoException, socket: Duplex) => {
-    if (errno === 'ECONNRESET' || !socket.writable) {
+    if (errno === 'ECONNRESET' || !socket.writable || connections.isAnswering(socket)) {
       socket.destroy();
       return;
     }

@@ -1,5 +1,6 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { parseSpiffeId } from '@valise/contracts/documents';
 
@@ -8,9 +9,9 @@ export class Connections {
   /** Closed at once since the start: the listener had too many, or the caller. */
   readonly refused = { listener: 0, caller: 0 };
   private readonly sockets = new Set<Socket>();
-  /** Past their handshake, and those of them that a request is on. */
+  /** Past their handshake, and those of them that a request is on, with its answer. */
   private readonly secure = new Set<Socket>();
-  private readonly busy = new Set<Socket>();
+  private readonly busy = new Map<Duplex, ServerResponse>();
   private isEnding = false;
   private readonly perCaller = new Map<string, number>();
   private readonly limitPerCaller: number;
@@ -29,13 +30,19 @@ export class Connections {
       this.welcome(socket);
     });
     server.on('request', ({ socket }, response) => {
-      this.busy.add(socket);
+      this.busy.set(socket, response);
       response.once('close', () => this.busy.delete(socket));
     });
   }
 
   get open(): number {
     return this.sockets.size;
+  }
+
+  /** Whether the next answer on the connection is owed to a request that is whole, or has begun. */
+  isAnswering(socket: Duplex): boolean {
+    const response = this.busy.get(socket);
+    return response !== undefined && (response.req.complete || response.headersSent);
   }
 
   /** Closes those that no request is on, and whatever comes from now on. */

@@ -1,7 +1,8 @@
-import { Controller, Get, Module, Req } from '@nestjs/common';
+import { Controller, Get, Module, Post, Req, Res } from '@nestjs/common';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Writable } from 'node:stream';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { pino } from 'pino';
 import { QueryFailedError } from 'typeorm';
 import { describeError, ValiseError } from '@valise/contracts/failure';
@@ -40,6 +41,16 @@ class Failing {
   @Get('fine')
   fine(): object {
     return {};
+  }
+
+  @Post('silent')
+  silent(): Promise<never> {
+    return new Promise(() => undefined);
+  }
+
+  @Post('begun')
+  begun(@Res() response: Response): void {
+    response.setHeader('content-length', 1000).write('begun');
   }
 
   @Get('known')
@@ -127,6 +138,12 @@ describe('a failure', () => {
       429,
       'rate_limited',
     ],
+    [
+      'a body that is none',
+      'POST /silent HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n',
+      400,
+      'invalid_request',
+    ],
   ])('of %s has its code and the protective headers', async (_, request, status, code) => {
     const socket = connect(Number(new URL(origin).port), '127.0.0.1');
     socket.write(request);
@@ -139,6 +156,18 @@ describe('a failure', () => {
     for (const header of ['cache-control: no-store', 'x-content-type-options: nosniff', 'x-request-id: ']) {
       expect(answer).toContain(header);
     }
+  });
+
+  it.each([
+    ['to come', 'silent', ''],
+    ['on its way', 'begun', 'begun'],
+  ])('behind a request whose answer is %s does not take its place', async (_, route, answer) => {
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+    socket.write(`POST /${route} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`);
+    const begun = answer ? ((await once(socket, 'data')) as [Buffer])[0].toString() : '';
+    expect(begun.split('\r\n\r\n').at(-1)).toBe(answer);
+    socket.write('hello\r\n\r\n');
+    expect(Buffer.concat((await socket.toArray()) as Buffer[]).toString()).toBe('');
   });
 
   it('is none when a route is asked for its headers only', async () => {

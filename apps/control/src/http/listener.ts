@@ -6,6 +6,7 @@ import { NestFactory, Reflector } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
 import type { ListenAddress } from '@valise/contracts/settings';
+import { nestLog } from '../log/log.js';
 import { AdmissionInterceptor } from './admission.interceptor.js';
 import type { Admissions } from './admissions.js';
 import { answerClientErrors } from './client-error.js';
@@ -13,7 +14,6 @@ import { Connections } from './connections.js';
 import { DtoPipe } from './dto.pipe.js';
 import { FailureFilter } from './failure.filter.js';
 import type { ListenerCodes } from './listener-codes.js';
-import { nestLog } from './log.js';
 import { requestLine, type RequestLineOptions } from './request-line.js';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -62,7 +62,7 @@ export async function createListener(
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.setTimeout(STALLED_MS);
   const connections = new Connections(server, maxConnections);
-  answerClientErrors(server, options);
+  answerClientErrors(server, connections, options);
   application.useGlobalFilters(new FailureFilter(codes, log));
   if (mutualTls) {
     const { admissions } = mutualTls;
