@@ -5,7 +5,7 @@ import { Settings } from '@valise/contracts/settings';
 import { ControlConfig } from '../apps/control/src/config/control-config.js';
 import { startControl, type Control } from '../apps/control/src/control.js';
 import { ProjectionThreads } from '../apps/control/src/custody/projection-threads.js';
-import { createLog } from '../apps/control/src/http/log.js';
+import { createLog } from '../apps/control/src/log/log.js';
 import { PlainAddress } from './support/plain-address.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';

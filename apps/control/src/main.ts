@@ -4,7 +4,7 @@ import { ValiseError } from '@valise/contracts/failure';
 import { secureOwnProcess } from '@valise/contracts/process';
 import { ControlConfig, readAdminDatabaseUrl } from './config/control-config.js';
 import { startControl } from './control.js';
-import { createLog } from './http/log.js';
+import { createLog } from './log/log.js';
 
 const log = createLog('info');
 

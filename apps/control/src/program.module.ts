@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { ControlConfig } from './config/control-config.js';
-import { LOG } from './http/log.js';
+import { LOG } from './log/log.js';
 import { Metrics } from './metrics/metrics.js';
 import { Transport } from './tls/transport.js';
 

@@ -8,7 +8,7 @@ import type { SecretDeliveryRequest } from '@valise/contracts/wire';
 import { CustodyError, SecretCustody } from '../custody/secret-custody.js';
 import type { Place } from '../http/admission.js';
 import type { WorkerCaller } from '../http/callers.js';
-import { LOG } from '../http/log.js';
+import { LOG } from '../log/log.js';
 import type { LabelsOf } from '../metrics/catalogue.js';
 import { Metrics } from '../metrics/metrics.js';
 import { sendDocument } from './response-writer.js';

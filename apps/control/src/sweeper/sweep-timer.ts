@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { SweeperService, type SweepReport } from '@valise/authority';
-import { LOG } from '../http/log.js';
+import { LOG } from '../log/log.js';
 import type { LabelsOf } from '../metrics/catalogue.js';
 import { Metrics } from '../metrics/metrics.js';
 
