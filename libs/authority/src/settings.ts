@@ -24,6 +24,8 @@ export interface AuthoritySettings {
   /** An artefact is kept for so long. */
   readonly artifactLifetimeMs: number;
   readonly sweepBatch: number;
+  /** A sweep removes no further log once those before hold so many bytes. */
+  readonly sweepBytes: number;
   /** Names that bindings may have although the name policy refuses them. */
   readonly allowedNames: ReadonlySet<string>;
 }
@@ -45,6 +47,7 @@ export const DEFAULT_SETTINGS: AuthoritySettings = {
   uploadLifetimeMs: 300_000,
   artifactLifetimeMs: 90 * 86_400_000,
   sweepBatch: 50,
+  sweepBytes: 64 * 1024 ** 2,
   allowedNames: new Set(),
 };
 

@@ -19,7 +19,7 @@ import { DEFAULT_SETTINGS } from '../settings.js';
 const QUOTA = 4_000_000;
 const MEBIBYTE = 1024 * 1024;
 const database = useDatabase();
-const world = useWorld(database, { artifactQuotaBytes: QUOTA });
+const world = useWorld(database, { artifactQuotaBytes: QUOTA, sweepBytes: 10 });
 
 async function* pieces(content: Buffer, size = 60_000): AsyncGenerator<Buffer> {
   for (let at = 0; at < content.length; at += size) {
@@ -294,5 +294,30 @@ describe('a log that is older than logs are kept', () => {
       { bytes: 7 },
     ]);
     expect(await world().sweeper.sweep()).toMatchObject({ artifactsRemoved: 0, failures: [] });
+  });
+
+  it('is removed with so many others as hold few bytes together, and so is an upload that was left', async () => {
+    await database().query('TRUNCATE artifacts, artifact_chunks, artifact_uploads, artifact_usage');
+    for (const [index, byteLength] of [4, 5, 50, 1].entries()) {
+      const [kept, left] = [randomUUID(), randomUUID()];
+      await database().query(
+        `INSERT INTO artifact_uploads (upload_id, log_artifact_id, project_id, byte_length, started_at_ms, finished)
+         VALUES ($1::uuid, $1::uuid, $3, $4, $5, true), ($2::uuid, $2::uuid, $3, $4, $5, false)`,
+        [kept, left, PROJECT, byteLength, index],
+      );
+      await database().query(
+        `INSERT INTO artifacts (log_artifact_id, upload_id, project_id, run_id, attempt_id, byte_length, sha256,
+           truncated, stored_at_ms)
+         VALUES ($1::uuid, $1::uuid, $2, 'run', 'attempt', $3, '', false, $4)`,
+        [kept, PROJECT, byteLength, index],
+      );
+    }
+    for (const removed of [3, 1, 0]) {
+      expect(await world().sweeper.sweep()).toMatchObject({
+        artifactsRemoved: removed,
+        uploadsRemoved: removed,
+        failures: [],
+      });
+    }
   });
 });

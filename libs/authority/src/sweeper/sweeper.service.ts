@@ -51,7 +51,8 @@ export class SweeperService {
 
   /** One small batch of everything that is due. What fails is in the report, and keeps nothing else from being done. */
   async sweep(): Promise<SweepReport> {
-    const { sweepBatch, uploadLifetimeMs, artifactLifetimeMs } = this.settings;
+    const { sweepBatch, sweepBytes, uploadLifetimeMs, artifactLifetimeMs } = this.settings;
+    const batch = { rows: sweepBatch, bytes: sweepBytes };
     const sweep = new Sweep();
     await sweep.attempt('expire_leases', null, () => this.expireLeases(sweep));
     await sweep.attempt('request_stops', null, () => this.requestStops(sweep));
@@ -61,12 +62,12 @@ export class SweeperService {
     await sweep.attempt('count_denials', null, () => this.run((tx) => this.countDenials(tx)));
     await sweep.attempt('remove_uploads', null, async () => {
       sweep.counts.uploadsRemoved = await this.run((tx) =>
-        this.artifacts.removeAbandoned(tx, uploadLifetimeMs, sweepBatch),
+        this.artifacts.removeAbandoned(tx, uploadLifetimeMs, batch),
       );
     });
     await sweep.attempt('remove_artifacts', null, async () => {
       sweep.counts.artifactsRemoved = await this.run((tx) =>
-        this.artifacts.removeOld(tx, artifactLifetimeMs, sweepBatch),
+        this.artifacts.removeOld(tx, artifactLifetimeMs, batch),
       );
     });
     await sweep.attempt('create_partitions', null, () => this.createPartitions());
