@@ -19,7 +19,7 @@ export interface AuthoritySettings {
   readonly timeoutGraceMs: number;
   readonly idleRetryAfterMs: number;
   readonly artifactQuotaBytes: number;
-  /** An upload that has not become an artefact by then is removed. */
+  /** An upload that has not become an artefact by then is removed: longer than any request lives. */
   readonly uploadLifetimeMs: number;
   /** An artefact is kept for so long. */
   readonly artifactLifetimeMs: number;
@@ -44,7 +44,7 @@ export const DEFAULT_SETTINGS: AuthoritySettings = {
   timeoutGraceMs: 5000,
   idleRetryAfterMs: 1000,
   artifactQuotaBytes: 10 * 1024 ** 3,
-  uploadLifetimeMs: 300_000,
+  uploadLifetimeMs: 900_000,
   artifactLifetimeMs: 90 * 86_400_000,
   sweepBatch: 50,
   sweepBytes: 64 * 1024 ** 2,

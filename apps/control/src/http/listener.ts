@@ -8,7 +8,7 @@ import type { Express } from 'express';
 import type { ListenAddress } from '@valise/contracts/settings';
 import { nestLog } from '../log/log.js';
 import { AdmissionInterceptor } from './admission.interceptor.js';
-import type { Admissions } from './admissions.js';
+import { type Admissions, LIFETIME_MS } from './admissions.js';
 import { answerClientErrors } from './client-error.js';
 import { Connections } from './connections.js';
 import { DtoPipe } from './dto.pipe.js';
@@ -17,9 +17,9 @@ import type { ListenerCodes } from './listener-codes.js';
 import { requestLine, type RequestLineOptions } from './request-line.js';
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** A whole request's head and body may take so long to arrive; the bodies of calls have a shorter limit of their own. */
 const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 120_000;
+/** The longest body may take so long to arrive; those of calls have a shorter limit of their own. */
+const REQUEST_TIMEOUT_MS = LIFETIME_MS.transfer;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 /** A connection on which neither side gets a byte forward during a request is cut. */
 const STALLED_MS = 20_000;

@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import { pino } from 'pino';
+import { DEFAULT_SETTINGS } from '@valise/authority';
+import { Metrics } from '../metrics/metrics.js';
+import { LIFETIME_MS } from './admissions.js';
+import { Drain } from './drain.js';
+import { createListener } from './listener.js';
+import { ListenerCodes } from './listener-codes.js';
+
+/** The worker gives up an upload then, and begins it again. */
+const WORKER_WAITS_MS = 600_000;
+
+@Module({})
+class EmptyModule {}
+
+it('a transfer has all the time that a worker waits for it, and nothing ends it before', async () => {
+  const { application } = await createListener(EmptyModule, {
+    listener: 'ingress',
+    log: pino({ enabled: false }),
+    metrics: new Metrics(),
+    drain: new Drain(),
+    codes: ListenerCodes.MANAGEMENT,
+    maxConnections: 16,
+    mutualTls: null,
+  });
+  expect(LIFETIME_MS.transfer).toBeGreaterThanOrEqual(WORKER_WAITS_MS);
+  expect(application.getHttpServer().requestTimeout).toBeGreaterThanOrEqual(LIFETIME_MS.transfer);
+  expect(DEFAULT_SETTINGS.uploadLifetimeMs).toBeGreaterThan(LIFETIME_MS.transfer);
+  await application.close();
+});
