@@ -146,7 +146,7 @@ describe('a restarted worker', () => {
   });
 
   it.each([
-    ['as far as it was written', '.log.head', true],
+    ['as far as it was written', '.log.part-0', true],
     ['as a whole when it was finished', '.log', false],
   ])('tells the truth about an exit that is on record, with the log %s', async (_, ending, truncated) => {
     await leftBehind(...startedAs({ pid: 1, startTime: 1 }), { kind: 'exited', exit: EXIT });

@@ -21,6 +21,7 @@ export class LogArtifact {
   /** Takes the stream to its end, or to where it is broken off. A slow disk slows the task down. */
   async collect(name: LogStream, stream: Readable): Promise<void> {
     let pause: NodeJS.Timeout | undefined;
+    let seen = 0;
     try {
       for await (const chunk of stream) {
         clearTimeout(pause);
@@ -28,12 +29,18 @@ export class LogArtifact {
         this.#order.push(name, output);
         output.fill(0);
         await this.#write();
-        if (this.#order.isHolding(name)) pause = setTimeout(() => void this.#pause(name), PAUSE_MS);
+        const chunks = (seen += 1);
+        // Output that came while the worker was busy is read first.
+        const unlessMore = (): void => {
+          if (seen === chunks) void this.#pause(name);
+        };
+        if (this.#order.isHolding(name)) pause = setTimeout(() => setImmediate(unlessMore), PAUSE_MS);
       }
     } catch {
       this.file.breakOff();
     }
     clearTimeout(pause);
+    seen += 1;
     this.#order.end(name);
     await this.#write();
   }

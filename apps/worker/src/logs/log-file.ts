@@ -1,6 +1,16 @@
 import { createReadStream } from 'node:fs';
-import { access, appendFile, open, rename, rm, statfs, writeFile, type FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import {
+  access,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  statfs,
+  writeFile,
+  type FileHandle,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { writeLogRecords } from '@valise/contracts/documents';
 
 const LF = 0x0a;
@@ -8,6 +18,7 @@ const LF = 0x0a;
 const MARK_BYTES = 256;
 /** The file system is asked for its free space after so many bytes. */
 const LOOK_BYTES = 1024 * 1024;
+const BLOCK_BYTES = 64 * 1024;
 
 export interface LogLimits {
   /** What a log may take in all. */
@@ -16,26 +27,23 @@ export interface LogLimits {
   readonly reserveBytes: number;
 }
 
-/** A log that is not whole stands under another name, so that the name alone says so after a crash. */
-const cutOf = (path: string): string => `${path}.cut`;
-/** What a log consists of until it is finished; of the middle, parts are dropped. */
-const headOf = (path: string): string => `${path}.head`;
-const middleOf = (path: string): string => `${path}.middle`;
-const tailOf = (path: string): string => `${path}.tail`;
-const joinedOf = (path: string): string => `${path}.joined`;
-const PARTS = [headOf, middleOf, tailOf];
+/** The first part of a log that is not whole; once it is whole, the first part stands at the log's own path. */
+const headOf = (path: string): string => `${path}.part-0`;
+const partOf = (path: string, part: number): string => `${path}.part-${part}`;
+/** What is missing from a log that was cut, as a record. */
+const markOf = (path: string): string => `${path}.missing`;
 
 /**
- * Whole records on the disk, at most `maxBytes` of them: the first half of that is kept, and of what follows the last
- * quarter at least. What cannot be written is missing, and the log says so.
+ * Whole records on the disk, at most `maxBytes` of them, in parts: the first has half of that and is kept; of what follows
+ * the last quarter at least. What cannot be written is missing, and the log says so.
  */
 export class LogFile {
   readonly #headBytes: number;
   readonly #tailBytes: number;
-  #part: FileHandle;
+  #file: FileHandle;
+  #part = 0;
   #length = 0;
-  #middleLength = 0;
-  #isInTail = false;
+  #lengthBefore = 0;
   /** How many bytes the log does not have; null where nobody knows. */
   #missing: number | null = 0;
   #sinceLook = 0;
@@ -49,7 +57,7 @@ export class LogFile {
   ) {
     this.#headBytes = Math.floor(limits.maxBytes / 2) - MARK_BYTES;
     this.#tailBytes = Math.floor(limits.maxBytes / 4);
-    this.#part = head;
+    this.#file = head;
   }
 
   /** @throws when the log exists, cannot be made, or would take what must stay free */
@@ -69,28 +77,27 @@ export class LogFile {
     return this.#writing;
   }
 
-  /** The log stays as it is, also after a power cut; what cannot be made sure of is cut, whoever reads it. */
+  /** The log stays as it is, also after a power cut. One that cannot be made sure of counts as cut. */
   async finish(): Promise<void> {
     await this.#writing;
     try {
-      await synced(this.#part);
-      await finishLog(this.path, this.#missing);
+      await synced(this.#file);
+      if (this.#missing === 0) await rename(headOf(this.path), this.path);
+      else await writeFile(markOf(this.path), recordOf(this.#missing), { mode: 0o600 });
     } catch {
-      // `readLog` finishes it.
+      // Without its name it is not whole, and without its mark the reader makes one.
     }
   }
 
   async #append(records: Buffer): Promise<void> {
     for (let rest = records; rest.length > 0;) {
-      const room = (this.#isInTail ? this.#tailBytes : this.#headBytes) - this.#length;
+      const room = (this.#part === 0 ? this.#headBytes : this.#tailBytes) - this.#length;
       const fitting = rest.length <= room ? rest.length : lastEnd(rest, room);
       if (fitting > 0) {
         await this.#write(rest.subarray(0, fitting));
         rest = rest.subarray(fitting);
-      } else if (this.#length > 0) {
-        await this.#startPart();
-      } else {
-        // No part has room for this record.
+      } else if (this.#length === 0 || !(await this.#startPart())) {
+        // No part has room for this record, or there is no other part to be had now.
         const end = rest.indexOf(LF) + 1;
         this.#lose(end);
         rest = rest.subarray(end);
@@ -98,21 +105,25 @@ export class LogFile {
     }
   }
 
-  async #startPart(): Promise<void> {
+  /** Goes on in a new part, and drops the last but one unless that is the first. False when that cannot be. */
+  async #startPart(): Promise<boolean> {
     try {
-      if (this.#isInTail) {
-        await rename(tailOf(this.path), middleOf(this.path));
-        this.#lose(this.#middleLength);
-        this.#middleLength = this.#length;
-      }
-      const part = await open(tailOf(this.path), 'wx', 0o600);
-      await this.#part.close();
-      this.#part = part;
-      this.#isInTail = true;
-      this.#length = 0;
+      const next = await open(partOf(this.path, this.#part + 1), 'w', 0o600);
+      await synced(this.#file).catch(() => {
+        this.#missing = null;
+      });
+      this.#file = next;
     } catch {
-      this.#hasSpace = false;
+      return false;
     }
+    this.#part += 1;
+    if (this.#part > 2) {
+      this.#lose(this.#lengthBefore);
+      await rm(partOf(this.path, this.#part - 2), { force: true });
+    }
+    this.#lengthBefore = this.#length;
+    this.#length = 0;
+    return true;
   }
 
   /** A full disk must not stop the task. The system may take less than it is given. */
@@ -122,7 +133,7 @@ export class LogFile {
       if (!(await this.#mayWrite(records.length))) throw new Error('the disk is full');
       for (let written = 0; written < records.length;) {
         const rest = records.length - written;
-        const { bytesWritten } = await this.#part.write(records, written, rest, this.#length);
+        const { bytesWritten } = await this.#file.write(records, written, rest, this.#length);
         written += bytesWritten;
         this.#length += bytesWritten;
       }
@@ -130,7 +141,7 @@ export class LogFile {
       this.#lose(records.length);
       this.#length = start;
       // Half a record is none.
-      await this.#part.truncate(start).catch(() => undefined);
+      await this.#file.truncate(start).catch(() => undefined);
     }
   }
 
@@ -140,7 +151,7 @@ export class LogFile {
 
   async #mayWrite(bytes: number): Promise<boolean> {
     this.#sinceLook += bytes;
-    if (this.#hasSpace && this.#sinceLook >= LOOK_BYTES) {
+    if (this.#sinceLook >= LOOK_BYTES) {
       this.#sinceLook = 0;
       this.#hasSpace = await hasSpace(this.path, this.limits);
     }
@@ -148,53 +159,75 @@ export class LogFile {
   }
 }
 
-/**
- * Makes one file of the parts, with a record after the first of how many bytes are missing; `missing` is null where nobody
- * knows. Gives back whether the log is whole, or null when there is none. Once finished it stays as it is.
- */
-export async function finishLog(path: string, missing: number | null): Promise<boolean | null> {
-  if (await exists(path)) return true;
-  if (await exists(cutOf(path))) return false;
-  const [head = path, ...others] = PARTS.map((partOf) => partOf(path));
-  if (!(await exists(head))) return null;
-  const rest = await existing(others);
-  const finished = missing === 0 ? path : cutOf(path);
-  if (missing === 0 && rest.length === 0) {
-    await rename(head, finished);
-    return true;
-  }
-  await writeFile(joinedOf(path), createReadStream(head), { mode: 0o600 });
-  if (missing !== 0) await appendFile(joinedOf(path), markOf(missing));
-  for (const part of rest) await writeFile(joinedOf(path), createReadStream(part), { flag: 'a' });
-  await synced(await open(joinedOf(path), 'r+'));
-  await rename(joinedOf(path), finished);
-  for (const part of [head, ...rest]) await rm(part);
-  return missing === 0;
+/** A log as it lies on the disk. */
+export interface LogOnDisk {
+  /** False when its end was not written, or something is missing. */
+  readonly isWhole: boolean;
+  read(): AsyncGenerator<Buffer>;
 }
 
-/** The file of a finished log. */
-export const fileOf = (path: string, isWhole: boolean): string => (isWhole ? path : cutOf(path));
+/** The log at `path`, whole records alone; null when there is none. Nothing is written for it. */
+export async function openLog(path: string): Promise<LogOnDisk | null> {
+  const isWhole = await exists(path);
+  const head = isWhole ? path : headOf(path);
+  if (!(await exists(head))) return null;
+  const files = [head, ...(await laterPartsOf(path))];
+  const lengths = await Promise.all(files.map((file) => lengthOf(file)));
+  const mark = isWhole ? null : await readFile(markOf(path)).catch(() => recordOf(null));
+  return {
+    isWhole,
+    async *read() {
+      for (const [at, file] of files.entries()) {
+        const end = (lengths[at] ?? 0) - 1;
+        if (end >= 0) yield* createReadStream(file, { end }) as AsyncIterable<Buffer>;
+        if (at === 0 && mark) yield mark;
+      }
+    },
+  };
+}
 
 /** Nothing of the log is left. */
 export async function removeLog(path: string): Promise<void> {
-  const files = [path, cutOf(path), joinedOf(path), ...PARTS.map((partOf) => partOf(path))];
-  for (const file of files) await rm(file, { force: true });
+  for (const name of await readdir(dirname(path))) {
+    if (name === basename(path) || name.startsWith(`${basename(path)}.`)) await rm(join(dirname(path), name));
+  }
+}
+
+function recordOf(missing: number | null): Buffer {
+  const howMuch = missing === null ? 'An unknown part' : `${missing} bytes`;
+  return writeLogRecords('valise', Date.now(), Buffer.from(`${howMuch} of the output could not be kept.\n`));
+}
+
+/** Those after the first, in their order. */
+async function laterPartsOf(path: string): Promise<string[]> {
+  const start = `${basename(path)}.part-`;
+  const names = (await readdir(dirname(path))).filter((name) => name.startsWith(start));
+  const parts = names.map((name) => Number(name.slice(start.length))).filter((part) => part > 0);
+  return parts.sort((one, other) => one - other).map((part) => partOf(path, part));
+}
+
+/** Up to the end of the file's last record: a crash may have left half of one behind it. */
+async function lengthOf(file: string): Promise<number> {
+  const handle = await open(file, 'r');
+  try {
+    const { size } = await handle.stat();
+    const block = Buffer.alloc(BLOCK_BYTES);
+    for (let end = size; end > 0;) {
+      const start = Math.max(0, end - BLOCK_BYTES);
+      const { bytesRead } = await handle.read(block, 0, end - start, start);
+      const last = block.lastIndexOf(LF, bytesRead - 1);
+      if (last >= 0) return start + last + 1;
+      end = start;
+    }
+    return 0;
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Where the last record ends that ends within the first `length` bytes; 0 when none does. */
 const lastEnd = (records: Buffer, length: number): number =>
   length <= 0 ? 0 : records.lastIndexOf(LF, length - 1) + 1;
-
-function markOf(missing: number | null): Buffer {
-  const howMuch = missing === null ? 'An unknown part' : `${missing} bytes`;
-  return writeLogRecords('valise', Date.now(), Buffer.from(`${howMuch} of the output could not be kept.\n`));
-}
-
-async function existing(paths: readonly string[]): Promise<string[]> {
-  const found: string[] = [];
-  for (const path of paths) if (await exists(path)) found.push(path);
-  return found;
-}
 
 function exists(path: string): Promise<boolean> {
   return access(path).then(

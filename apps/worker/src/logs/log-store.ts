@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { EMPTY_LOG, type StoredLog } from '../ingress/control.js';
 import { makePrivateDirectory } from '../inbox/durable-file.js';
 import { LogArtifact } from './log-artifact.js';
-import { fileOf, finishLog, LogFile, removeLog, type LogLimits } from './log-file.js';
+import { LogFile, openLog, removeLog, type LogLimits } from './log-file.js';
 import type { MaskPatterns } from './mask-patterns.js';
 
 /** A log that is complete on the disk. */
@@ -32,20 +31,22 @@ export class LogStore {
     return new LogArtifact(await LogFile.create(this.#pathOf(logArtifactId), this.limits), patterns);
   }
 
-  /** A log as it lies on the disk. One whose end nobody wrote, or that is not there, is truncated. */
+  /** A log as it lies on the disk. One whose end nobody wrote, that is not there or cannot be read is truncated. */
   async read(logArtifactId: string): Promise<CompleteLog> {
-    const path = this.#pathOf(logArtifactId);
-    const isWhole = await finishLog(path, null);
-    if (isWhole === null) return { ...EMPTY_LOG, truncated: true };
-    const file = fileOf(path, isWhole);
-    const hash = createHash('sha256');
-    let byteLength = 0;
-    for await (const chunk of createReadStream(file)) {
-      hash.update(chunk as Buffer);
-      byteLength += (chunk as Buffer).length;
+    try {
+      const log = await openLog(this.#pathOf(logArtifactId));
+      if (!log) return { ...EMPTY_LOG, truncated: true };
+      const hash = createHash('sha256');
+      let byteLength = 0;
+      for await (const chunk of log.read()) {
+        hash.update(chunk);
+        byteLength += chunk.length;
+      }
+      return { byteLength, sha256: hash.digest('hex'), truncated: !log.isWhole, chunks: () => log.read() };
+    } catch {
+      // How the attempt ended is told also without its log.
+      return { ...EMPTY_LOG, truncated: true };
     }
-    const sha256 = hash.digest('hex');
-    return { byteLength, sha256, truncated: !isWhole, chunks: () => createReadStream(file) };
   }
 
   async remove(logArtifactId: string): Promise<void> {

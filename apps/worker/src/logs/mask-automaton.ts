@@ -21,7 +21,7 @@ export const IDENTITY = Uint8Array.from({ length: 256 }, (_none, byte) => byte);
 
 /**
  * Finds every occurrence of many byte patterns in one pass (Aho–Corasick), and leaps over what cannot begin one
- * (Wu–Manber). The time is linear in the text, whatever text and patterns are; memory is at most 12 bytes for each byte
+ * (Wu–Manber). The time is linear in the text, whatever text and patterns are; memory is at most 8 bytes for each byte
  * of the patterns, and 64 KiB.
  */
 export class MaskAutomaton {
@@ -32,13 +32,16 @@ export class MaskAutomaton {
   readonly #labels: Uint16Array;
   readonly #root = new Int32Array(256);
   readonly #fail: Int32Array;
-  readonly #depth: Int32Array;
   /** The longest match that ends at the node, as a place in the list of all lengths; the first length is 0, for none. */
   readonly #longest: Uint16Array;
   readonly #lengths: Int32Array;
   /** Edges to children that do not follow their parent, by hashing (node, byte). */
   readonly #edgeKeys: Int32Array;
   readonly #edgeNodes: Int32Array;
+  /** Nodes that do not follow their parent, in order, and their parents: with them begin chains of nodes that do. */
+  readonly #chains: Int32Array;
+  readonly #parents: Int32Array;
+  #chainCount = 0;
   #nodes = 1;
 
   /** Takes patterns of three bytes and more. `fold` makes bytes equal that count as equal. */
@@ -58,7 +61,6 @@ export class MaskAutomaton {
     this.#leaps = new Uint8Array(2 ** slotsLog2).fill(this.#minLength - GRAM + 1);
     this.#labels = new Uint16Array(capacity + 1);
     this.#fail = new Int32Array(capacity);
-    this.#depth = new Int32Array(capacity);
     this.#longest = new Uint16Array(capacity);
     this.#lengths = Int32Array.from(
       [0, ...new Set(patterns.flatMap(lengthsOf))].sort((one, other) => one - other),
@@ -66,9 +68,10 @@ export class MaskAutomaton {
     const slots = 2 ** Math.ceil(Math.log2(2 * branches + 2));
     this.#edgeKeys = new Int32Array(slots).fill(-1);
     this.#edgeNodes = new Int32Array(slots);
-    const parents = new Map<number, number>();
-    for (const pattern of patterns) this.#insert(pattern, parents);
-    this.#link(parents);
+    this.#chains = new Int32Array(branches);
+    this.#parents = new Int32Array(branches);
+    for (const pattern of patterns) this.#insert(pattern);
+    this.#link();
   }
 
   /** Reads on from `node`, and tells of the longest match wherever some end. Gives back the node after the text. */
@@ -89,7 +92,13 @@ export class MaskAutomaton {
 
   /** How many of the last bytes may still become part of a match. */
   depth(node: number): number {
-    return this.#depth[node] ?? 0;
+    let depth = 0;
+    for (let at = node; at !== 0;) {
+      const chain = this.#chainOf(at);
+      depth += at - (this.#chains[chain] ?? 0) + 1;
+      at = this.#parents[chain] ?? 0;
+    }
+    return depth;
   }
 
   /** What it takes of memory, in bytes. */
@@ -102,6 +111,7 @@ export class MaskAutomaton {
     for (const table of this.#tables) table.fill(0);
     this.#edgeKeys.fill(-1);
     this.#leaps.fill(1);
+    this.#chainCount = 0;
   }
 
   get #tables(): readonly (Uint8Array | Uint16Array | Int32Array)[] {
@@ -110,11 +120,12 @@ export class MaskAutomaton {
       this.#labels,
       this.#root,
       this.#fail,
-      this.#depth,
       this.#longest,
       this.#lengths,
       this.#edgeKeys,
       this.#edgeNodes,
+      this.#chains,
+      this.#parents,
     ];
   }
 
@@ -149,11 +160,11 @@ export class MaskAutomaton {
     return this.#root[byte] ?? 0;
   }
 
-  #insert(pattern: Pattern, parents: Map<number, number>): void {
+  #insert(pattern: Pattern): void {
     const { bytes, endings = [] } = pattern;
     const [length = 0, ...longer] = lengthsOf(pattern);
-    const node = this.#extend(0, bytes, length, parents);
-    for (const [at, ending] of endings.entries()) this.#extend(node, ending, longer[at] ?? 0, parents);
+    const node = this.#extend(0, bytes, length);
+    for (const [at, ending] of endings.entries()) this.#extend(node, ending, longer[at] ?? 0);
     const furthest = this.#minLength - GRAM;
     for (let at = 0; at <= furthest; at += 1) {
       const slot = gram(this.fold, bytes, at) & (this.#leaps.length - 1);
@@ -162,11 +173,11 @@ export class MaskAutomaton {
   }
 
   /** The node that the bytes lead to from `node`, where a match of that length ends. */
-  #extend(node: number, bytes: Uint8Array, length: number, parents: Map<number, number>): number {
+  #extend(node: number, bytes: Uint8Array, length: number): number {
     let at = node;
     for (const raw of bytes) {
       const byte = this.fold[raw] ?? 0;
-      at = this.#child(at, byte) || this.#grow(at, byte, parents);
+      at = this.#child(at, byte) || this.#grow(at, byte);
     }
     this.#longest[at] = Math.max(this.#longest[at] ?? 0, this.#lengths.indexOf(length));
     return at;
@@ -178,28 +189,31 @@ export class MaskAutomaton {
     return ((this.#labels[node] ?? 0) & BRANCHING) === 0 ? NO_NODE : this.#edge(node, byte);
   }
 
-  #grow(node: number, byte: number, parents: Map<number, number>): number {
+  #grow(node: number, byte: number): number {
     const next = this.#nodes;
     this.#nodes += 1;
-    this.#depth[next] = this.depth(node) + 1;
+    if (node !== 0 && next === node + 1) {
+      this.#labels[next] = CHAINED | byte;
+      return next;
+    }
     this.#labels[next] = byte;
+    this.#chains[this.#chainCount] = next;
+    this.#parents[this.#chainCount] = node;
+    this.#chainCount += 1;
     if (node === 0) {
       this.#root[byte] = next;
-    } else if (next === node + 1) {
-      this.#labels[next] = CHAINED | byte;
     } else {
       this.#labels[node] = (this.#labels[node] ?? 0) | BRANCHING;
       this.#addEdge(node, byte, next);
-      parents.set(next, node);
     }
     return next;
   }
 
   /** In the order of their depths, so that a node's suffixes are linked before it. */
-  #link(parents: ReadonlyMap<number, number>): void {
+  #link(): void {
     for (const node of this.#byDepth()) {
       const label = this.#labels[node] ?? 0;
-      const parent = (label & CHAINED) === 0 ? (parents.get(node) ?? 0) : node - 1;
+      const parent = (label & CHAINED) === 0 ? (this.#parents[this.#chainOf(node)] ?? 0) : node - 1;
       const suffix = parent === 0 ? 0 : this.#step(this.#fail[parent] ?? 0, label & BYTE);
       this.#fail[node] = suffix;
       if ((this.#longest[node] ?? 0) === 0) this.#longest[node] = this.#longest[suffix] ?? 0;
@@ -208,22 +222,41 @@ export class MaskAutomaton {
 
   /** Every node but the root. */
   #byDepth(): Int32Array {
-    const depths = this.#depth.subarray(1, this.#nodes);
+    const depths = new Int32Array(this.#nodes);
     let deepest = 0;
-    for (const depth of depths) deepest = Math.max(deepest, depth);
+    for (let node = 1, chain = 0; node < this.#nodes; node += 1) {
+      const isFirst = this.#chains[chain] === node;
+      depths[node] = (depths[isFirst ? (this.#parents[chain] ?? 0) : node - 1] ?? 0) + 1;
+      if (isFirst) chain += 1;
+      deepest = Math.max(deepest, depths[node] ?? 0);
+    }
     const places = new Int32Array(deepest + 2);
-    for (const depth of depths) places[depth + 1] = (places[depth + 1] ?? 0) + 1;
+    for (let node = 1; node < this.#nodes; node += 1) {
+      const depth = depths[node] ?? 0;
+      places[depth + 1] = (places[depth + 1] ?? 0) + 1;
+    }
     for (let depth = 1; depth < places.length; depth += 1) {
       places[depth] = (places[depth] ?? 0) + (places[depth - 1] ?? 0);
     }
-    const order = new Int32Array(depths.length);
+    const order = new Int32Array(this.#nodes - 1);
     for (let node = 1; node < this.#nodes; node += 1) {
-      const depth = this.#depth[node] ?? 0;
+      const depth = depths[node] ?? 0;
       const place = places[depth] ?? 0;
       order[place] = node;
       places[depth] = place + 1;
     }
     return order;
+  }
+
+  /** The chain that the node is in. */
+  #chainOf(node: number): number {
+    let [low, high] = [0, this.#chainCount - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.#chains[middle] ?? 0) > node) high = middle - 1;
+      else low = middle;
+    }
+    return low;
   }
 
   #edge(node: number, byte: number): number {

@@ -15,6 +15,7 @@ const escapes = (escapeOf: (byte: number) => string | null): Escapes =>
     return escape === null ? null : text(escape);
   });
 
+const textOf = (escape: Buffer | null | undefined): string | null => escape?.toString('latin1') ?? null;
 const hexOf = (byte: number): string => byte.toString(16).padStart(2, '0');
 const isOneOf = (characters: string, byte: number): boolean => characters.includes(String.fromCharCode(byte));
 const isAlphanumeric = (byte: number): boolean => /[0-9A-Za-z]/.test(String.fromCharCode(byte));
@@ -66,6 +67,28 @@ const backslashed = (characters: string): Escapes =>
 const singleQuoted = (quote: string): Escapes => escapes((byte) => (byte === 0x27 ? quote : null));
 
 const JSON_FORMS = [json(''), json('/'), json('<>&')];
+/** .NET's: a quotation mark has no name. */
+const DOTNET_JSON = escapes((byte) => (byte === 0x22 ? '\\u0022' : textOf(json("<>&'+`")[byte])));
+/** As in XML and HTML; writers agree on the first three. */
+const markup = (quote: string | null, apostrophe: string | null): Escapes =>
+  escapes((byte) => {
+    const entities: Readonly<Record<number, string | null>> = {
+      0x26: '&amp;',
+      0x3c: '&lt;',
+      0x3e: '&gt;',
+      0x22: quote,
+      0x27: apostrophe,
+    };
+    return entities[byte] ?? null;
+  });
+const MARKUP_FORMS = [
+  markup(null, null),
+  markup('&quot;', null),
+  markup('&quot;', '&apos;'),
+  markup('&quot;', '&#39;'),
+  markup('&quot;', '&#x27;'),
+  markup('&#34;', '&#39;'),
+];
 const PERCENT_FORMS = [
   percentEncoded("-_.!~*'()"),
   percentEncoded('-_.~'),
@@ -82,26 +105,23 @@ const SHELL_FORMS = [
   ansiC(true),
 ];
 /** Writers that know no letters but ASCII: `\uXXXX` for all others. */
-const ASCII_JSON_FORMS = [json(''), json('/')];
+const ASCII_JSON_FORMS = [json(''), json('/'), DOTNET_JSON];
 
-/** As the bytes are, and as they are in JSON and in a shell's words. */
+/** As the bytes are, and as they are in a shell's words and in markup. A form may be there twice, and be the bytes themselves. */
 export function writtenForms(bytes: Uint8Array): Uint8Array[] {
-  const forms = [...JSON_FORMS, ...SHELL_FORMS].map((form) => escaped(bytes, form));
-  const inAscii = bytes.some((byte) => byte > 0x7f)
-    ? ASCII_JSON_FORMS.map((form) => escapedAsUtf16(bytes, form))
-    : [];
-  return distinct([bytes, ...forms, ...inAscii]);
+  return [bytes, ...[...SHELL_FORMS, ...MARKUP_FORMS].map((form) => escaped(bytes, form))];
 }
 
-/** In hexadecimal and as parts of a URL, with hexadecimal digits in lower case. */
-export function hexadecimalForms(bytes: Uint8Array): Uint8Array[] {
+/** In hexadecimal, and escaped with hexadecimal digits: these in lower case, for they may be in either. */
+export function digitForms(bytes: Uint8Array): Uint8Array[] {
   const hexadecimal = offHeap(bytes.length * 2);
   bytes.forEach((byte, at) => {
     hexadecimal[2 * at] = HEX[byte >> 4] ?? 0;
     hexadecimal[2 * at + 1] = HEX[byte & 15] ?? 0;
   });
-  const percent = PERCENT_FORMS.map((form) => escaped(bytes, form)).filter((form) => form !== bytes);
-  return distinct([hexadecimal, ...percent]);
+  const forms = [...JSON_FORMS, ...PERCENT_FORMS].map((form) => escaped(bytes, form));
+  const inAscii = ASCII_JSON_FORMS.map((form) => escapedAsUtf16(bytes, form));
+  return [hexadecimal, ...inAscii, ...forms.filter((form) => form !== bytes)];
 }
 
 /**
@@ -142,7 +162,7 @@ function sextet(bytes: Uint8Array, before: number, at: number): number {
   return (pair >> (10 - (bit - 8 * byte))) & 63;
 }
 
-/** Each of them once, in an order of its own. */
+/** Each of them once, in an order of its own; the others stay to be wiped. */
 export function distinct(parts: readonly Uint8Array[]): Uint8Array[] {
   const inOrder = [...parts].sort((one, other) => Buffer.compare(one, other));
   return inOrder.filter((part, at) => at === 0 || Buffer.compare(part, inOrder[at - 1] ?? part) !== 0);

@@ -1,11 +1,12 @@
 import { offHeap } from '../ingress/off-heap.js';
 import { IDENTITY, MaskAutomaton, type Pattern } from './mask-automaton.js';
-import { base64Forms, distinct, hexadecimalForms, writtenForms } from './mask-forms.js';
+import { base64Forms, digitForms, distinct, writtenForms } from './mask-forms.js';
 
 /** Shorter values would mask half of every log; they are counted instead. In bytes. */
 export const MIN_MASKED_BYTES = 6;
 const LF = 0x0a;
 const CR = 0x0d;
+const SPACE = 0x20;
 
 const folded = (pairs: Readonly<Record<string, string>>): Uint8Array => {
   const fold = IDENTITY.slice();
@@ -28,14 +29,16 @@ export interface Searches {
  * until `forget`.
  */
 export class MaskPatterns {
-  /** Values that are too short to be masked and not empty. */
+  /** Values, and lines of values, that are too short to be masked and not empty. */
   readonly unmaskable: number;
   readonly #values: readonly Uint8Array[];
   #searches: Searches | null = null;
 
   /** The values stay the caller's to wipe. */
   constructor(values: readonly Uint8Array[]) {
-    this.unmaskable = values.filter(({ length }) => length > 0 && length < MIN_MASKED_BYTES).length;
+    this.unmaskable = values
+      .flatMap((value) => [value, ...linesOf(value)])
+      .filter(({ length }) => length > 0 && length < MIN_MASKED_BYTES).length;
     this.#values = values.filter(({ length }) => length >= MIN_MASKED_BYTES).map(copyOf);
   }
 
@@ -55,21 +58,24 @@ export class MaskPatterns {
 
 const NOTHING: Searches = { asItIs: [], unbroken: [] };
 
-/** The values are wiped. */
+/** The values are wiped, and all that was made of them. */
 function searchesFor(values: readonly Uint8Array[]): Searches {
   if (values.length === 0) return NOTHING;
   const parts = distinct(values.flatMap(partsOf));
-  const written = parts.flatMap(writtenForms).map((bytes): Pattern => ({ bytes }));
+  const made: Uint8Array[] = [];
+  const patternsOf = (formsOf: (part: Uint8Array) => Uint8Array[]): Pattern[] =>
+    parts.flatMap((part) => {
+      const forms = formsOf(part);
+      made.push(...forms);
+      return distinct(forms).map((bytes) => ({ bytes }));
+    });
   const base64 = parts.flatMap(base64Forms);
-  const hexadecimal = parts.flatMap(hexadecimalForms).map((bytes): Pattern => ({ bytes }));
   const searches = {
-    asItIs: [new MaskAutomaton(written, IDENTITY)],
-    unbroken: [new MaskAutomaton(base64, BASE64_ALPHABETS), new MaskAutomaton(hexadecimal, CASES)],
+    asItIs: [new MaskAutomaton(patternsOf(writtenForms), IDENTITY)],
+    unbroken: [new MaskAutomaton(base64, BASE64_ALPHABETS), new MaskAutomaton(patternsOf(digitForms), CASES)],
   };
-  // The values themselves are among the forms; the automata have them now.
-  for (const { bytes, endings = [] } of [...written, ...base64, ...hexadecimal]) {
-    for (const part of [bytes, ...endings]) part.fill(0);
-  }
+  for (const { bytes, endings = [] } of base64) made.push(bytes, ...endings);
+  for (const bytes of [...values, ...made]) bytes.fill(0);
   return searches;
 }
 
@@ -79,12 +85,23 @@ function copyOf(value: Uint8Array): Uint8Array {
   return copy;
 }
 
-/** The value, and each of its lines where it has several (LF, CRLF or CR): a program may print one alone. */
+/** The value, each of its lines where it has several (LF, CRLF or CR), and both trimmed: a program may print that alone. */
 function partsOf(value: Uint8Array): Uint8Array[] {
-  if (!value.includes(LF) && !value.includes(CR)) return [value];
+  return [value, ...linesOf(value)]
+    .flatMap((part) => [part, trimmed(part)])
+    .filter(({ length }) => length >= MIN_MASKED_BYTES);
+}
+
+function linesOf(value: Uint8Array): Uint8Array[] {
+  if (!value.includes(LF) && !value.includes(CR)) return [];
   const lines = splitAt(LF, value).map((line) => (line.at(-1) === CR ? line.subarray(0, -1) : line));
-  const broken = lines.filter((line) => line.includes(CR)).flatMap((line) => splitAt(CR, line));
-  return [value, ...lines, ...broken].filter(({ length }) => length >= MIN_MASKED_BYTES);
+  return [...lines, ...lines.filter((line) => line.includes(CR)).flatMap((line) => splitAt(CR, line))];
+}
+
+function trimmed(bytes: Uint8Array): Uint8Array {
+  const isText = (byte: number): boolean => byte > SPACE;
+  const start = bytes.findIndex(isText);
+  return start < 0 ? bytes.subarray(0, 0) : bytes.subarray(start, bytes.findLastIndex(isText) + 1);
 }
 
 function splitAt(separator: number, bytes: Uint8Array): Uint8Array[] {

@@ -83,9 +83,13 @@ export class UnbrokenSearch extends StreamSearch {
 
   protected override sourceOf(read: number): number {
     const sections = this.#sections;
-    let at = sections.length - 1;
-    while (at > 0 && (sections[at]?.read ?? 0) > read) at -= 1;
-    const { read: from, source } = sections[at] ?? { read: 0, source: 0 };
+    let [low, high] = [0, sections.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((sections[middle]?.read ?? 0) > read) high = middle - 1;
+      else low = middle;
+    }
+    const { read: from, source } = sections[low] ?? { read: 0, source: 0 };
     return Math.max(0, source + read - from);
   }
 

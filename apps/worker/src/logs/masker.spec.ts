@@ -120,8 +120,8 @@ describe('masked output', () => {
 describe('what is held back', () => {
   it('is shown as soon as it cannot become a value any more', () => {
     const masker = new Masker<number>(patterns('.,.,.,.;'));
-    expect(textOf(masker.push(Buffer.from('- .,.,.'), 1))).toBe('- ');
-    expect(textOf(masker.push(Buffer.from(' - '), 2))).toBe('.,.,. -');
+    expect(textOf(masker.push(Buffer.from('-\n .,.,.'), 1))).toBe('-\n');
+    expect(textOf(masker.push(Buffer.from(' -\n x'), 2))).toBe(' .,.,. -\n');
   });
 
   it('is shown when the stream pauses, but for six bytes and more of what may be a value', () => {
@@ -185,6 +185,23 @@ describe('a value that was encoded', () => {
         .replace(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`),
     ],
     ['a URL component in mixed case', encodeURIComponent(VALUE).replace('%E', '%e')],
+    ['XML', VALUE.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')],
+    [
+      'HTML',
+      VALUE.replaceAll('&', '&amp;')
+        .replaceAll('<', '&lt;')
+        .replaceAll('>', '&gt;')
+        .replaceAll('"', '&quot;')
+        .replaceAll("'", '&#39;'),
+    ],
+    [
+      'JSON of .NET',
+      pythonJson(VALUE)
+        .slice(1, -1)
+        .replaceAll('\\"', '\\u0022')
+        .replace(/[<>&'+`]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`)
+        .replace(/\\u[\da-f]{4}/g, (code) => `\\u${code.slice(2).toUpperCase()}`),
+    ],
     ['a URL component', encodeURIComponent(VALUE)],
     ['a URL component in lower case', inLowerCase(encodeURIComponent(VALUE))],
     ['a strict URL component', strictPercent(VALUE)],
@@ -210,6 +227,10 @@ describe('a value that was encoded', () => {
 
   it('is hidden as a shell escapes words', () => {
     expect(maskedHoweverSplit('a b$c;(d)', '. a\\ b\\$c\\;\\(d\\) .')).toBe('. *** .');
+  });
+
+  it('is hidden without the space around it', () => {
+    expect(masked(patterns('  padded secret \n'), '. padded secret .')).toBe('. *** .');
   });
 
   it('is hidden line by line', () => {

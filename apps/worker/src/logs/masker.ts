@@ -5,6 +5,8 @@ import { StreamSearch, UnbrokenSearch } from './mask-search.js';
 
 /** What stands for any span of secret bytes: no prefix, no length. */
 export const MASK = Buffer.from('***');
+const LF = 0x0a;
+const MAX_HELD_LINE_BYTES = 16 * 1024;
 
 /** A piece of a stream that came at once, as it may be shown. */
 export interface Piece<Arrival> {
@@ -15,7 +17,7 @@ export interface Piece<Arrival> {
 /**
  * Masks one output stream, whatever its chunks: every byte that is part of any occurrence of any form of a value is
  * covered, and each covered span becomes one mask, where it begins. Bytes that may still become part of one are held back
- * until that is decided, or until `pause`.
+ * until that is decided, and with them the beginning of their line; or until `pause`.
  */
 export class Masker<Arrival> {
   readonly #searches: readonly StreamSearch[];
@@ -50,7 +52,7 @@ export class Masker<Arrival> {
       search.read(chunk, this.#spans);
       decided = Math.min(decided, search.undecidedFrom);
     }
-    return this.#give(text, Math.max(decided, this.#base));
+    return this.#give(text, this.#lineEnd(text, Math.max(decided, this.#base)));
   }
 
   /**
@@ -69,6 +71,13 @@ export class Masker<Arrival> {
     const text = offHeap(this.#held.length);
     this.#held.copy(text);
     return this.#give(text, this.#base + text.length);
+  }
+
+  /** How far to go when not all is decided: to the end of a line, unless the line is very long. */
+  #lineEnd(text: Buffer, decided: number): number {
+    const length = decided - this.#base;
+    if (length === text.length || text.length > MAX_HELD_LINE_BYTES) return decided;
+    return length === 0 ? decided : this.#base + text.lastIndexOf(LF, length - 1) + 1;
   }
 
   /** Gives out `text`, which stands at the base, up to the offset `limit`; holds the rest back, and wipes the text. */

@@ -30,7 +30,7 @@ export class OutputOrder {
     side.waiting.push(...side.masker.push(chunk, { order: this.#arrived, atMs: Date.now() }));
     this.#arrived += 1;
     const waiting = side.waiting.reduce((sum, { bytes }) => sum + bytes.length, 0);
-    if (waiting > MAX_WAITING_BYTES) this.#sides.forEach(pause);
+    if (waiting > MAX_WAITING_BYTES) this.#sides.filter((other) => other !== side).forEach(pause);
   }
 
   /** Whether something of the stream is held back, for it may be the beginning of a value. */
