@@ -5,7 +5,7 @@ import { REASON_CODES, ValiseError, type ReasonCode } from '@valise/contracts/fa
 import type { ActivationResponse } from '@valise/contracts/wire';
 import { pause } from '../clock/pause.js';
 import { Inbox } from '../inbox/inbox.js';
-import type { Launch } from '../inbox/inbox-record.js';
+import type { Exit, Launch } from '../inbox/inbox-record.js';
 import type { InboxEvent } from '../inbox/inbox-transition.js';
 import { Control, type Session } from '../ingress/control.js';
 import { isFence } from '../ingress/refusal.js';
@@ -141,32 +141,59 @@ export class AttemptService {
     return launched;
   }
 
-  async #finish(attempt: Attempt, { launch, launched, artifact, prepared }: Task): Promise<void> {
-    const { halt, names } = attempt;
-    const { identity, stdout, stderr } = launched;
-    const collected = Promise.all([artifact.collect('stdout', stdout), artifact.collect('stderr', stderr)]);
+  async #finish(attempt: Attempt, task: Task): Promise<void> {
+    const { launch, launched } = task;
     const over = new AbortController();
     const acknowledged = heard(this.#acknowledgeRunning(attempt, launch, launched, over.signal));
-    const halted = heard(this.#endWhenHalted(attempt, launched, over.signal));
-    const end = await launched.ended;
-    const exit = exitOf(end, halt.reasonCode, launch);
-    await this.#record(attempt, { kind: 'exited', exit });
-    this.steps.reached('exited', { ...names, exitCode: end.exitCode, signal: end.signal });
-    over.abort();
-    await halted;
-    await this.processes.end(attempt, identity);
-    this.steps.reached('slot_empty', names);
-    // Whatever could write is gone; a descriptor that was handed to a stranger does not hold the attempt up.
-    const rest = setTimeout(() => {
-      [stdout, stderr].forEach((stream) => stream.destroy());
-    }, OUTPUT_REST_MS);
-    await collected;
-    clearTimeout(rest);
-    await artifact.finish();
-    prepared.patterns.forget();
-    await scrubStack();
+    const exit = await this.#collect(attempt, task, over);
     await acknowledged;
     await this.conclusion.complete(attempt, launch, exit);
+  }
+
+  /** Whatever fails, no more is written to the log afterwards, and the values are gone. */
+  async #collect(attempt: Attempt, task: Task, over: AbortController): Promise<Exit> {
+    const { launched, artifact, prepared } = task;
+    const { stdout, stderr } = launched;
+    const collected = [artifact.collect('stdout', stdout), artifact.collect('stderr', stderr)].map(heard);
+    const breakOff = (): void => {
+      for (const stream of [stdout, stderr]) stream.destroy();
+    };
+    let rest: NodeJS.Timeout | undefined;
+    try {
+      const exit = await this.#end(attempt, task, over);
+      // Whatever could write is gone; a descriptor that was handed to a stranger does not hold the attempt up.
+      rest = setTimeout(breakOff, OUTPUT_REST_MS);
+      await Promise.all(collected);
+      return exit;
+    } finally {
+      clearTimeout(rest);
+      breakOff();
+      await Promise.allSettled(collected);
+      await artifact.finish().finally(() => {
+        prepared.patterns.forget();
+        return scrubStack();
+      });
+    }
+  }
+
+  /** The task has ended, the disk knows how, and nothing of it lives. */
+  async #end(attempt: Attempt, { launch, launched }: Task, over: AbortController): Promise<Exit> {
+    const { halt, names } = attempt;
+    const { identity } = launched;
+    const halted = heard(this.#endWhenHalted(attempt, launched, over.signal));
+    let exit: Exit;
+    try {
+      const end = await launched.ended;
+      exit = exitOf(end, halt.reasonCode, launch);
+      await this.#record(attempt, { kind: 'exited', exit });
+      this.steps.reached('exited', { ...names, exitCode: end.exitCode, signal: end.signal });
+    } finally {
+      over.abort();
+      await halted;
+    }
+    await this.processes.end(attempt, identity);
+    this.steps.reached('slot_empty', names);
+    return exit;
   }
 
   async #acknowledgeStarting(attempt: Attempt): Promise<void> {

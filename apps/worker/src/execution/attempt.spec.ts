@@ -12,6 +12,9 @@ import {
 import type { Question, Reply } from '../../spec/fake-control.js';
 import { plan, reference } from '../../spec/plan.js';
 import { IS_ROOT, TEST_BASE_UID, WorkerUnderTest } from '../../spec/worker-under-test.js';
+import { LogArtifact } from '../logs/log-artifact.js';
+import { MaskPatterns } from '../logs/mask-patterns.js';
+import { SlotProcesses } from './slot-processes.js';
 
 const SECRET = reference('secret');
 const BUNDLE = reference('bundle');
@@ -148,6 +151,19 @@ describe('an attempt', () => {
     expect(await ended).toEqual([null, 'SIGTERM']);
     expect(body.result).toMatchObject({ outcome: 'succeeded' });
     expect(worker.log.join('')).toContain('slot_cleared');
+  });
+
+  it('finishes its log and forgets its values also when its slot cannot be emptied at once', async () => {
+    const kept = [
+      jest.spyOn(LogArtifact.prototype, 'finish'),
+      jest.spyOn(MaskPatterns.prototype, 'forget'),
+      jest.spyOn(SlotProcesses.prototype, 'end').mockRejectedValueOnce(new Error('no process table')),
+    ];
+    const { body } = await endOf(withSecrets('echo "$SECRET"; exit 4'), 'completion');
+    expect(body.result).toMatchObject({ exitCode: 4 });
+    expect(worker.log.join('')).toContain('slot_failed');
+    expect(kept.map(({ mock }) => mock.calls.length)).toEqual([1, 1, 2]);
+    for (const spy of kept) spy.mockRestore();
   });
 
   it('asks for no secrets when its plan has no references', async () => {
