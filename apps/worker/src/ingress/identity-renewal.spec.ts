@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import promises from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -86,6 +87,7 @@ beforeEach(async () => {
 });
 
 afterEach(() => {
+  jest.restoreAllMocks();
   renewal.stop();
   client.close();
   server.closeAllConnections();
@@ -122,6 +124,16 @@ describe('the worker’s certificate', () => {
     await until(() => answers.length === 1, 'the question');
     answers[0]?.();
     expect((await asked).status).toBe(200);
+  });
+
+  it('is read again when it could not be read, and that is said once', async () => {
+    await begin(await issue('w-1'));
+    const disk = jest.spyOn(promises, 'readFile').mockRejectedValue(new Error('EIO'));
+    lay(await issue('w-1'));
+    await until(() => disk.mock.calls.length > 2, 'the third attempt');
+    disk.mockRestore();
+    await until(() => events.includes('identity_renewed'), 'the renewal');
+    expect(events).toEqual(['identity_not_renewed', 'identity_renewed']);
   });
 
   it('asks nothing once it has ended, and goes on once there is a new one', async () => {
