@@ -72,6 +72,7 @@ describe('masked output', () => {
     const overlapping = patterns('abcdefgh', 'efghijkl', 'bcdefg');
     expect(masked(overlapping, '-abcdefghijkl-')).toBe('-***-');
     expect(masked(overlapping, '-bcdefg-abcdef-')).toBe('-***-abcdef-');
+    expect(masked(patterns('abcdefghijkl', 'cdefgh'), '-abcdefgh-')).toBe('-ab***-');
   });
 
   it('leaves values under six bytes alone and counts them', () => {
