@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { DeliveryAuthority, TransactionRunner } from '@valise/authority';
 import type { ControlConfig, IngressConfig, ManagementConfig } from './config/control-config.js';
 import { Readiness } from './health/readiness.js';
-import { type Admissions, admissionsFor } from './http/admissions.js';
+import { type Admissions, admissionsFor } from './admission/admissions.js';
 import { Drain } from './http/drain.js';
 import { createListener, listen, type Listener } from './http/listener.js';
 import { ListenerCodes } from './http/listener-codes.js';

@@ -1,7 +1,7 @@
 import { Body, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { SecretDeliveryRequest, SecretDeliveryResponse } from '@valise/contracts/wire';
-import type { Place } from '../http/admission.js';
+import type { Place } from '../admission/admission.js';
 import { Answers } from '../http/answers.js';
 import { BodyDigest, Caller, RequestPlace, type WorkerCaller } from '../http/callers.js';
 import { WorkerRoutes } from '../http/worker-routes.js';

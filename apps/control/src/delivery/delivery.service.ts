@@ -6,7 +6,7 @@ import { writeDeliveryResponse } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
 import type { SecretDeliveryRequest } from '@valise/contracts/wire';
 import { CustodyError, SecretCustody } from '../custody/secret-custody.js';
-import type { Place } from '../http/admission.js';
+import type { Place } from '../admission/admission.js';
 import type { WorkerCaller } from '../http/callers.js';
 import { LOG } from '../log/log.js';
 import type { LabelsOf } from '../metrics/catalogue.js';

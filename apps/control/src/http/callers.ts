@@ -3,7 +3,7 @@ import type { Reflector } from '@nestjs/core';
 import type { Operator } from '@valise/authority';
 import type { Request } from 'express';
 import type { WorkerSessionPath } from '@valise/contracts/wire';
-import type { Place } from './admission.js';
+import type { Place } from '../admission/admission.js';
 import type { CallerIdentity } from '../tls/client-trust.js';
 import type { Role } from '../config/operators.js';
 

@@ -7,8 +7,8 @@ import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-ex
 import type { Express } from 'express';
 import type { ListenAddress } from '@valise/contracts/settings';
 import { nestLog } from '../log/log.js';
-import { AdmissionInterceptor } from './admission.interceptor.js';
-import { type Admissions, LIFETIME_MS } from './admissions.js';
+import { AdmissionInterceptor } from '../admission/admission.interceptor.js';
+import { type Admissions, LIFETIME_MS } from '../admission/admissions.js';
 import { answerClientErrors } from './client-error.js';
 import { Connections } from './connections.js';
 import { DtoPipe } from './dto.pipe.js';

@@ -1,7 +1,7 @@
 import { DENIALS } from '@valise/authority';
 import { FAILURES, type FailureCode } from '@valise/contracts/failure';
 import { CUSTODY_FAULTS } from '../custody/secret-custody.js';
-import { KINDS } from '../http/admission.js';
+import { KINDS } from '../admission/admission.js';
 import { CERTIFICATE_REFUSALS, FILE_SETS, HANDSHAKE_FAILURES } from '../tls/transport-facts.js';
 
 const codes = Object.keys(FAILURES) as FailureCode[];

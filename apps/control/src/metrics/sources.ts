@@ -1,6 +1,6 @@
 import type { DeliveryAuthority, TransactionRunner } from '@valise/authority';
-import type { Admissions } from '../http/admissions.js';
-import { KINDS } from '../http/admission.js';
+import type { Admissions } from '../admission/admissions.js';
+import { KINDS } from '../admission/admission.js';
 import type { Connections } from '../http/connections.js';
 import type { TransportFacts } from '../tls/transport-facts.js';
 import type { AdmittingListener, ListenerName, PoolName } from './catalogue.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { Artifact, Upload } from './artifact.js';
 
 interface ArtifactRow {

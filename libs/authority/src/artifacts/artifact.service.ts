@@ -5,7 +5,8 @@ import type { ArtifactUploadHeader, ArtifactUploadResponse } from '@valise/contr
 import type { Execution } from '../attempts/execution.js';
 import { DatabaseFault } from '../database/database-fault.js';
 import { INGRESS, MANAGEMENT } from '../database/isolation.js';
-import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
+import { TransactionRunner } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import { ClaimGate } from '../leases/claim-gate.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';

@@ -11,7 +11,8 @@ import {
 } from '@valise/contracts/wire';
 import { ArtifactRepository } from '../artifacts/artifact.repository.js';
 import { INGRESS } from '../database/isolation.js';
-import { TransactionRunner, type Tx } from '../database/transaction-runner.js';
+import { TransactionRunner } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import { ClaimGate } from '../leases/claim-gate.js';
 import type { Claimant } from '../leases/holder.js';
 import type { WorkerSessionKey } from '../sessions/session.js';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ReasonCode } from '@valise/contracts/failure';
 import type { AttemptStatus } from '@valise/contracts/wire';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { Decider, Execution } from './execution.js';
 import { leaseColumns, leaseOf, runColumns, runOf, type LeaseRow, type RunRow } from './execution.row.js';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { ReasonCode } from '@valise/contracts/failure';
 import type { CompletionOutcome, LeaseFence } from '@valise/contracts/wire';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
 import type { Execution } from './execution.js';
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ReasonCode } from '@valise/contracts/failure';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { Claim } from '../leases/holder.js';
 import type { Decider, Execution } from './execution.js';
 

@@ -40,7 +40,7 @@ export function connectionOptions(
     extra: {
       options: serverOptions(server),
       keepAlive: true,
-      // Statements that need no answer in between go out together (transaction-runner.ts).
+      // Statements that need no answer in between go out together (tx.ts).
       pipeline: true,
       // For a server that does not even say that its own limit has passed.
       query_timeout: settings.statementTimeoutMs + SILENCE_MS,

@@ -6,7 +6,8 @@ import { useDatabase } from '../../../../test/support/postgres.js';
 import { DEFAULT_SETTINGS } from '../settings.js';
 import { connectionOptions } from './data-source.js';
 import { DatabaseFault } from './database-fault.js';
-import { TransactionRunner, type TransactionOptions, type Tx } from './transaction-runner.js';
+import { TransactionRunner, type TransactionOptions } from './transaction-runner.js';
+import type { Tx } from './tx.js';
 
 const database = useDatabase();
 const SERIALIZABLE: TransactionOptions = {

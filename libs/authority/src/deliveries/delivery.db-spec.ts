@@ -18,7 +18,8 @@ import {
   type Held,
 } from '../../../../test/support/postgres-world.js';
 import { connectionOptions } from '../database/data-source.js';
-import { TransactionRunner, type TransactionOptions, type Tx } from '../database/transaction-runner.js';
+import { TransactionRunner, type TransactionOptions } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import { DEFAULT_SETTINGS } from '../settings.js';
 import type { DeliveryFacts } from './delivery.js';
 import { DeliveryAuthority } from './delivery.authority.js';

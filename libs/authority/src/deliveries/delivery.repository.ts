@@ -9,7 +9,7 @@ import {
   type LeaseRow,
   type RunRow,
 } from '../attempts/execution.row.js';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { DeliveryFacts, DeliveryLimits, Denial } from './delivery.js';
 
 /** The content-free part that authorised and denied records share. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import { EVERY_PROJECT } from '../workers/worker.js';
 
 /** An execution revision that something in the queue has. */

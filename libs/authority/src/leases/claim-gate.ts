@@ -3,7 +3,7 @@ import { ValiseError, type FailureCode } from '@valise/contracts/failure';
 import type { LeaseFence } from '@valise/contracts/wire';
 import type { Execution } from '../attempts/execution.js';
 import { ExecutionRepository } from '../attempts/execution.repository.js';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
 import { ClaimRepository } from './claim.repository.js';
 import { isOwnClaim, type Claimant } from './holder.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { WorkerStatus } from '@valise/contracts/wire';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { Claim, Claimant } from './holder.js';
 
 interface ClaimRow {

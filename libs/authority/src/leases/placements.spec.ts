@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { Tx } from '../database/transaction-runner.js';
+import { Tx } from '../database/tx.js';
 import { CandidateRepository, type QueuedRevision } from './candidate.repository.js';
 import { Placements } from './placements.js';
 

@@ -6,7 +6,7 @@ import {
   type Placement,
 } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import { CandidateRepository, type QueuedRevision } from './candidate.repository.js';
 
 /** Of the texts that the kept placements were read from, in characters. */

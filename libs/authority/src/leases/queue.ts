@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import { CandidateRepository, type Candidate, type QueuedRevision } from './candidate.repository.js';
 import type { Matcher } from './matcher.js';
 import { Placements } from './placements.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ReasonCode } from '@valise/contracts/failure';
 import type { AttemptStatus, AttemptView, RunStatus, RunView } from '@valise/contracts/wire';
 import type { Position } from '../database/position.js';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 
 /** A run that is to be queued. */
 export interface NewRun {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { SessionHeartbeatRequest, SessionRegisterRequest, SessionStatus } from '@valise/contracts/wire';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { Session, WorkerSessionKey } from './session.js';
 
 interface SessionRow {

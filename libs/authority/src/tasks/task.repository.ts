@@ -5,7 +5,7 @@ import {
   type ExecutionRevision,
   type TaskDefinition,
 } from '@valise/contracts/documents';
-import type { Tx } from '../database/transaction-runner.js';
+import type { Tx } from '../database/tx.js';
 import type { Task } from './task.js';
 
 interface TaskRow {

@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { DEFAULT_SETTINGS } from '@valise/authority';
 import { Metrics } from '../metrics/metrics.js';
 import { LIFETIME_MS } from './admissions.js';
-import { Drain } from './drain.js';
-import { createListener } from './listener.js';
-import { ListenerCodes } from './listener-codes.js';
+import { Drain } from '../http/drain.js';
+import { createListener } from '../http/listener.js';
+import { ListenerCodes } from '../http/listener-codes.js';
 
 /** The worker gives up an upload then, and begins it again. */
 const WORKER_WAITS_MS = 600_000;

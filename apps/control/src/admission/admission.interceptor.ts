@@ -11,9 +11,9 @@ import { finalize, type Observable } from 'rxjs';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Kind } from './admission.js';
 import { type Admissions, LIFETIME_MS } from './admissions.js';
-import type { CalledRequest } from './callers.js';
-import { readJsonBody } from './json-body.js';
-import type { ListenerCodes } from './listener-codes.js';
+import type { CalledRequest } from '../http/callers.js';
+import { readJsonBody } from '../http/json-body.js';
+import type { ListenerCodes } from '../http/listener-codes.js';
 
 const KIND = 'valise:kind';
 
