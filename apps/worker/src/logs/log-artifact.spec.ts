@@ -114,6 +114,25 @@ describe('the log of an attempt', () => {
     expect(lines).toEqual(Array.from({ length: 20 }, (_none, turn) => `${turn} corr`));
   });
 
+  it('shows nothing of one stream before what came earlier on the other', async () => {
+    const artifact = await create();
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const collected = Promise.all([artifact.collect('stdout', stdout), artifact.collect('stderr', stderr)]);
+    for (const [stream, text] of [
+      [stdout, 'first corr'],
+      [stderr, 'second\n'],
+      [stderr, 'third\n'],
+    ] as const) {
+      stream.write(text);
+      while (stream.readableLength > 0) await new Promise(setImmediate);
+    }
+    stderr.end();
+    stdout.end();
+    await collected;
+    await artifact.finish();
+    expect(textOfLog((await kept()).log).toString()).toBe('first corrsecond\nthird\n');
+  });
+
   it('shows what is held back once the stream pauses', async () => {
     const artifact = await create();
     const stream = new PassThrough();
@@ -235,7 +254,8 @@ describe('the log of an attempt', () => {
     const collected = Promise.all([artifact.collect('stdout', stdout), artifact.collect('stderr', stderr)]);
     stderr.write('c');
     while (stderr.readableLength > 0) await new Promise(setImmediate);
-    stdout.write(Buffer.concat([Buffer.alloc(1024 * 1024, '.\n'), Buffer.from(VALUE.slice(0, 4))]));
+    stdout.write(Buffer.concat([Buffer.alloc(1024 * 1024 + 64, '.\n'), Buffer.from(VALUE.slice(0, 4))]));
+    while (stdout.readableLength > 0) await new Promise(setImmediate);
     stdout.end(VALUE.slice(4));
     stderr.end();
     await collected;
