@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { textOfLog } from '@valise/contracts/documents';
 import type { RunView } from '@valise/contracts/wire';
-import { ATTEMPT_STEPS } from '../apps/worker/src/logs/steps.js';
+import { ATTEMPT_STEPS } from '../apps/worker/src/events/steps.js';
 import { FIRST, LAST, passedBoundaries } from './crash/boundaries.js';
 import { CrashWorker, marksOf, type Crash, type CrashRun } from './crash/crash-worker.js';
 import { processesOf } from './crash/task-processes.js';

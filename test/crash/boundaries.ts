@@ -1,5 +1,5 @@
 import type { LogLine, Program } from '../../apps/cli/src/demo/program.js';
-import { ATTEMPT_STEPS } from '../../apps/worker/src/logs/steps.js';
+import { ATTEMPT_STEPS } from '../../apps/worker/src/events/steps.js';
 
 /** Where a slot's record begins, and where it is gone. */
 export const FIRST = 'before claiming';

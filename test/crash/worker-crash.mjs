@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 const { CRASH_AT, CRASH_AFTER } = process.env;
 const require = createRequire(process.argv[1]);
 require('reflect-metadata');
-const { Steps } = require(`${dirname(process.argv[1])}/logs/steps.js`);
+const { Steps } = require(`${dirname(process.argv[1])}/events/steps.js`);
 let armed = CRASH_AFTER === undefined;
 
 function passing(boundary) {

@@ -5,7 +5,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { WorkerConfig } from '../src/config/worker-config.js';
 import { WorkerService } from '../src/execution/worker.service.js';
 import { IngressClient } from '../src/ingress/ingress-client.js';
-import { EventLog } from '../src/logs/event-log.js';
+import { EventLog } from '../src/events/event-log.js';
 import { WorkerModule } from '../src/worker.module.js';
 import { FakeControl } from './fake-control.js';
 import { TestAuthority } from './pki.js';

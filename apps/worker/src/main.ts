@@ -5,7 +5,7 @@ import { secureOwnProcess } from '@valise/contracts/process';
 import { WorkerService } from './execution/worker.service.js';
 import { IdentityRenewal } from './ingress/identity-renewal.js';
 import { IngressClient } from './ingress/ingress-client.js';
-import { EventLog } from './logs/event-log.js';
+import { EventLog } from './events/event-log.js';
 import { WorkerModule } from './worker.module.js';
 
 async function main(): Promise<void> {

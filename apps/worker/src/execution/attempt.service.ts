@@ -10,7 +10,7 @@ import type { InboxEvent } from '../inbox/inbox-transition.js';
 import { Control, type Session } from '../ingress/control.js';
 import { isFence } from '../ingress/refusal.js';
 import { scrubStack } from '../ingress/stack.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import type { LogArtifact } from '../logs/log-artifact.js';
 import { LogStore } from '../logs/log-store.js';
 import { SessionService } from '../sessions/session.service.js';
@@ -24,7 +24,7 @@ import { PreparationService, type Prepared } from './preparation.service.js';
 import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
 import { SlotProcesses } from './slot-processes.js';
-import { Steps } from '../logs/steps.js';
+import { Steps } from '../events/steps.js';
 
 /** How long output may still come when every process that could write it is gone. */
 const OUTPUT_REST_MS = 2000;

@@ -8,14 +8,14 @@ import type { InboxEvent } from '../inbox/inbox-transition.js';
 import { Control, type Session } from '../ingress/control.js';
 import type { Message } from '../ingress/message.js';
 import { isFence } from '../ingress/refusal.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import { LogStore, type CompleteLog } from '../logs/log-store.js';
 import { SessionService } from '../sessions/session.service.js';
 import { askUntilDecided } from './ask-until-decided.js';
 import type { Attempt } from './attempt.js';
 import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
-import { Steps } from '../logs/steps.js';
+import { Steps } from '../events/steps.js';
 
 /** `running` has sequence 1. */
 const COMPLETION_SEQUENCE = 2;

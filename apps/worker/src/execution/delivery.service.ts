@@ -8,7 +8,7 @@ import { pause } from '../clock/pause.js';
 import { Control } from '../ingress/control.js';
 import type { Message } from '../ingress/message.js';
 import { isRefusal } from '../ingress/refusal.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import { SessionService } from '../sessions/session.service.js';
 import type { Attempt } from './attempt.js';
 import { AttemptRefused } from './halt.js';

@@ -1,7 +1,7 @@
 import { offerOf, plan } from '../../spec/plan.js';
 import { monotonicMs } from '../clock/monotonic.js';
 import { Control } from '../ingress/control.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import { SessionService } from '../sessions/session.service.js';
 import { Halt } from './halt.js';
 import { Lease } from './lease.js';

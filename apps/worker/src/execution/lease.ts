@@ -7,7 +7,7 @@ import type { Claim, ClaimedRecord } from '../inbox/inbox-record.js';
 import type { Control } from '../ingress/control.js';
 import type { Message } from '../ingress/message.js';
 import { isFence } from '../ingress/refusal.js';
-import type { EventLog } from '../logs/event-log.js';
+import type { EventLog } from '../events/event-log.js';
 import type { SessionService } from '../sessions/session.service.js';
 import type { Halt } from './halt.js';
 

@@ -8,7 +8,7 @@ import type { Attempt } from './attempt.js';
 import { DeliveryService } from './delivery.service.js';
 import { writeHandover, type EnvironmentVariable } from './handover.js';
 import { UNCARRIED_NAMES } from './launch-shell.js';
-import { Steps } from '../logs/steps.js';
+import { Steps } from '../events/steps.js';
 
 /** Everything a launch needs, and nothing else of the material. */
 export interface Prepared {

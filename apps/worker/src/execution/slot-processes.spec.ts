@@ -5,7 +5,7 @@ import { IS_ROOT, TEST_BASE_UID } from '../../spec/worker-under-test.js';
 import { monotonicMs } from '../clock/monotonic.js';
 import { WorkerConfig } from '../config/worker-config.js';
 import { Control } from '../ingress/control.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import { SessionService } from '../sessions/session.service.js';
 import { Attempt } from './attempt.js';
 import { SlotProcesses } from './slot-processes.js';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { WorkerConfig } from '../config/worker-config.js';
 import type { ProcessIdentity } from '../inbox/inbox-record.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import type { Attempt } from './attempt.js';
 import { endProcesses } from './end-processes.js';
 import { findProcesses, type ProcessOwner } from './process-table.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { pause } from '../clock/pause.js';
 import { WorkerConfig } from '../config/worker-config.js';
 import { Inbox } from '../inbox/inbox.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import { LogStore } from '../logs/log-store.js';
 import { SessionService } from '../sessions/session.service.js';
 import { Shutdown } from './shutdown.js';

@@ -4,7 +4,7 @@ import { ValiseError } from '@valise/contracts/failure';
 import { WorkerConfig } from '../config/worker-config.js';
 import { WORKER_IDENTITY } from '../ingress/worker-identity.js';
 import type { WorkerIdentity } from '../ingress/worker-identity.js';
-import { Steps } from '../logs/steps.js';
+import { Steps } from '../events/steps.js';
 import { makePrivateDirectory } from './durable-file.js';
 import { Inbox } from './inbox.js';
 

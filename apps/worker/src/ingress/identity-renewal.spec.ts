@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { type KeyAndCertificate, TestAuthority } from '../../spec/pki.js';
 import type { WorkerConfig } from '../config/worker-config.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import { IdentityRenewal } from './identity-renewal.js';
 import { IngressClient, type Question } from './ingress-client.js';
 import { readIdentity } from './worker-identity.js';

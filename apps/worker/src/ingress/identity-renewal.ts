@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { ValiseError } from '@valise/contracts/failure';
 import { WorkerConfig } from '../config/worker-config.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import { IngressClient } from './ingress-client.js';
 import { readIdentity, WORKER_IDENTITY, type WorkerIdentity } from './worker-identity.js';
 

@@ -13,7 +13,7 @@ import { Control, type Session } from '../ingress/control.js';
 import { isRefusal } from '../ingress/refusal.js';
 import { WORKER_IDENTITY, type WorkerIdentity } from '../ingress/worker-identity.js';
 import { Inbox } from '../inbox/inbox.js';
-import { EventLog } from '../logs/event-log.js';
+import { EventLog } from '../events/event-log.js';
 import { capabilitiesJson } from './capabilities.js';
 import { nextSessionId } from './session-id.js';
 
