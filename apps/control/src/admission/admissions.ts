@@ -23,7 +23,7 @@ export function admissionsFor(
     placesPerCaller: 128,
     waitMs: 2000,
   };
-  // A mebibyte each, for as long as the other side takes; a connection only now and then.
+  // A mebibyte each, for as long as the other side takes; a connection only now and then, and a quarter of them at most.
   const transfer = { running: 32, runningPerCaller: 4, places: 96, placesPerCaller: 16, waitMs: 10_000 };
   return { call: new Admission(call, unavailable), transfer: new Admission(transfer, unavailable) };
 }

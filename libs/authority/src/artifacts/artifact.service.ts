@@ -5,13 +5,14 @@ import type { ArtifactUploadHeader, ArtifactUploadResponse } from '@valise/contr
 import type { Execution } from '../attempts/execution.js';
 import { DatabaseFault } from '../database/database-fault.js';
 import { INGRESS, MANAGEMENT } from '../database/isolation.js';
-import { TransactionRunner } from '../database/transaction-runner.js';
+import { TransactionRunner, type TransactionOptions } from '../database/transaction-runner.js';
 import type { Tx } from '../database/tx.js';
 import { ClaimGate } from '../leases/claim-gate.js';
 import type { WorkerSessionKey } from '../sessions/session.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
 import { assertMayUpload, assertWithinQuota, CHUNK_BYTES, cut, type Artifact } from './artifact.js';
 import { ArtifactRepository } from './artifact.repository.js';
+import { TransferTurns } from './transfer-turns.js';
 
 /** A stored log. */
 export interface OpenArtifact {
@@ -30,6 +31,7 @@ export class ArtifactService {
     private readonly transactions: TransactionRunner,
     private readonly artifacts: ArtifactRepository,
     private readonly gate: ClaimGate,
+    private readonly turns: TransferTurns,
     @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
   ) {}
 
@@ -47,14 +49,14 @@ export class ArtifactService {
     content: AsyncIterable<Uint8Array>,
   ): Promise<ArtifactUploadResponse> {
     const uploadId = randomUUID();
-    const stored = await this.transactions.run(INGRESS, (tx) => this.admit(tx, key, header, uploadId));
+    const stored = await this.run(INGRESS, (tx) => this.admit(tx, key, header, uploadId));
     if (stored)
       return sameAs(stored, await this.receive(header.byteLength, content, () => Promise.resolve()));
     try {
       const sha256 = await this.receive(header.byteLength, content, (ordinal, chunk) =>
-        this.transactions.run(INGRESS, (tx) => this.artifacts.appendChunk(tx, uploadId, ordinal, chunk)),
+        this.run(INGRESS, (tx) => this.artifacts.appendChunk(tx, uploadId, ordinal, chunk)),
       );
-      return await this.transactions.run(INGRESS, (tx) => this.complete(tx, key, header, uploadId, sha256));
+      return await this.run(INGRESS, (tx) => this.complete(tx, key, header, uploadId, sha256));
     } catch (error) {
       await this.discard(uploadId);
       if (!isEndedUpload(error)) throw error;
@@ -65,7 +67,7 @@ export class ArtifactService {
 
   /** The newest log of the attempt, or null. */
   async open(projectId: string, runId: string, attemptId: string): Promise<OpenArtifact | null> {
-    const artifact = await this.transactions.run(MANAGEMENT, (tx) =>
+    const artifact = await this.run(MANAGEMENT, (tx) =>
       this.artifacts.findOfAttempt(tx, projectId, runId, attemptId),
     );
     if (!artifact) return null;
@@ -92,11 +94,13 @@ export class ArtifactService {
     return null;
   }
 
+  private run<T>(options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.turns.take(() => this.transactions.run(options, work));
+  }
+
   /** The upload is gone. Where that cannot be, the sweeper finds it later. */
   private async discard(uploadId: string): Promise<void> {
-    await this.transactions
-      .run(INGRESS, (tx) => this.artifacts.removeUpload(tx, uploadId))
-      .catch(() => undefined);
+    await this.run(INGRESS, (tx) => this.artifacts.removeUpload(tx, uploadId)).catch(() => undefined);
   }
 
   private async complete(
@@ -162,9 +166,7 @@ export class ArtifactService {
 
   private async *read(uploadId: string, start: number, end: number): AsyncGenerator<Buffer> {
     for (let ordinal = Math.floor(start / CHUNK_BYTES); ordinal * CHUNK_BYTES < end; ordinal += 1) {
-      const chunk = await this.transactions.run(MANAGEMENT, (tx) =>
-        this.artifacts.readChunk(tx, uploadId, ordinal),
-      );
+      const chunk = await this.run(MANAGEMENT, (tx) => this.artifacts.readChunk(tx, uploadId, ordinal));
       if (!chunk) throw new ValiseError('not_found', { subject: 'artifact' });
       const offset = ordinal * CHUNK_BYTES;
       yield chunk.subarray(Math.max(0, start - offset), end - offset);
