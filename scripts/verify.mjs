@@ -1,6 +1,7 @@
 /**
  * The long form of the tests of races, load and failover: the history check, query plans in large tables, promotion of a
- * standby under load, the crash matrix, hostile requests. The same seed makes the same attempts, not the same order of events.
+ * standby under load, the crash matrix, hostile requests, hostile output. The same seed makes the same attempts, not the
+ * same order of events.
  *
  *   npm run verify [-- --operations N] [--seed S]
  */
@@ -13,13 +14,23 @@ import { join } from 'node:path';
 
 const { giveUp, prepare, PROGRAMS, ROOT } = await import('./prepare.mjs');
 const { integer, readOptions } = await import('./options.mjs');
-const FOLDERS = ['test/history/', 'test/load/', 'test/failover/', 'test/crash-matrix', 'test/fuzz/'];
+const FOLDERS = [
+  'test/history/',
+  'test/load/',
+  'test/failover/',
+  'test/crash-matrix',
+  'test/fuzz/',
+  'test/logs/',
+];
 const MAX_OPERATIONS = 10_000_000;
 const MAX_SEED = 2 ** 31 - 1;
 const ATTEMPTS = 1_000_000;
 const PROMOTIONS = 3;
 const CRASHES = 20;
 const REQUESTS = 50_000;
+const CUTS = 6;
+const OUTPUT_BYTES = 10_000_000_000;
+const SILENCE_MS = 120_000;
 
 function runSpecs(verification, results) {
   const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
@@ -57,6 +68,9 @@ async function main() {
         promotions: PROMOTIONS,
         crashes: CRASHES,
         requests: REQUESTS,
+        cuts: CUTS,
+        outputBytes: OUTPUT_BYTES,
+        silenceMs: SILENCE_MS,
         report,
       },
       results,

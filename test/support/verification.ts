@@ -13,6 +13,12 @@ export interface Verification {
   readonly crashes: number;
   /** Hostile requests to a running control. */
   readonly requests: number;
+  /** How often the upload of a log is cut. */
+  readonly cuts: number;
+  /** What a task writes that writes too much, in bytes. */
+  readonly outputBytes: number;
+  /** How long a task says nothing that says nothing for long, in milliseconds. */
+  readonly silenceMs: number;
   /** A file for what was measured; null where nobody reads it. */
   readonly report: string | null;
 }
@@ -24,6 +30,9 @@ const SHORT: Verification = {
   promotions: 1,
   crashes: 1,
   requests: 2500,
+  cuts: 1,
+  outputBytes: 200_000_000,
+  silenceMs: 1000,
   report: null,
 };
 
