@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Lifetime } from '../apps/cli/src/demo/pki.js';
 import { type OPERATORS, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
 import { newSessionId } from './support/played-worker.js';
-import { MutualTlsClient, type Outcome } from './support/mutual-tls-client.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/postgres-world.js';
 import { TestAuthority } from './support/test-authority.js';
 import type { TestIdentity, TestPki } from './support/test-pki.js';
+import { type Outcome, wireCaller, WireConnection } from './support/wire-connection.js';
 import { type Answer, WorkerClient } from './support/worker-client.js';
 
 const deployment = useDeployment(useDatabase());
@@ -138,11 +138,11 @@ async function call(route: string, caller: Caller): Promise<Answer> {
 async function callWith(route: string, identity: TestIdentity | null): Promise<Outcome> {
   const { listener, method, path, body } = callOf(route);
   const { ports, pki } = deployment();
-  const client = await MutualTlsClient.open(ports[listener], pki.caFile, identity);
+  const client = await WireConnection.attempt(wireCaller(ports[listener], pki.caFile, identity));
   const head = [`${method} ${path} HTTP/1.1`, 'host: localhost'];
   if (body) head.push('content-type: application/json', `content-length: ${body.length}`);
   const outcome = await client.ask(`${head.join('\r\n')}\r\n\r\n${body?.toString() ?? ''}`);
-  await client.close();
+  client.close();
   return outcome;
 }
 

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import type { PublishTaskRequest } from '@valise/contracts/wire';
 import type { LogLine } from '../apps/cli/src/demo/program.js';
 import { onlyFor, OPERATORS, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
-import { MutualTlsClient, type Outcome } from './support/mutual-tls-client.js';
 import { PlainAddress } from './support/plain-address.js';
 import { newSessionId } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT, registration } from './support/postgres-world.js';
 import { replaceFile, type TestIdentity } from './support/test-pki.js';
+import { type Outcome, wireCaller, WireConnection } from './support/wire-connection.js';
 import { type Answer, WorkerClient } from './support/worker-client.js';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -41,8 +41,8 @@ async function ask(workerId: string, identity: TestIdentity): Promise<[number, u
   }
 }
 
-const connectionOf = (identity: TestIdentity): Promise<MutualTlsClient> =>
-  MutualTlsClient.open(deployment().ports.ingress, deployment().pki.caFile, identity);
+const connectionOf = (identity: TestIdentity): Promise<WireConnection> =>
+  WireConnection.attempt(wireCaller(deployment().ports.ingress, deployment().pki.caFile, identity));
 
 const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
 
@@ -183,7 +183,7 @@ describe('files of control that change', () => {
     const serial = async (): Promise<string> => {
       const client = await connectionOf(await pki.worker('w-1'));
       const { serialNumber } = client.socket.getPeerCertificate();
-      await client.close();
+      client.close();
       return serialNumber.toLowerCase();
     };
     expect(await serial()).toBe(server.serialNumber);
@@ -224,7 +224,7 @@ describe('a request to the worker-facing listener', () => {
   ])('is answered %s', async (_, status, rest) => {
     const client = await connectionOf(await deployment().pki.worker('w-1'));
     expect(await client.ask(HEAD + rest)).toBe(status);
-    await client.close();
+    client.close();
   });
 
   it('gets no compressed answer, whatever it accepts', async () => {

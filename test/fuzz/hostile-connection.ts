@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { connect, type TLSSocket } from 'node:tls';
-import type { WireCaller } from '../support/wire-connection.js';
+import type { TLSSocket } from 'node:tls';
+import { type WireCaller, WireConnection } from '../support/wire-connection.js';
 
 const PATIENCE_MS = 100;
 const DEADLINE_MS = 10_000;
@@ -45,13 +44,7 @@ export class HostileConnection {
 
   private async open(): Promise<TLSSocket> {
     if (this.socket && !this.socket.destroyed) return this.socket;
-    const socket = connect({
-      ...this.caller,
-      host: '127.0.0.1',
-      minVersion: 'TLSv1.3',
-    });
-    socket.on('error', () => undefined);
-    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(DEADLINE_MS) });
+    const { socket } = await WireConnection.open(this.caller);
     this.socket = socket;
     return socket;
   }

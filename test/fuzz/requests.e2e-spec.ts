@@ -17,6 +17,7 @@ import {
   running,
 } from '../support/postgres-world.js';
 import { report, verification } from '../support/verification.js';
+import { wireCaller } from '../support/wire-connection.js';
 import { HostileConnection } from './hostile-connection.js';
 import { CANARY, requestCases, type RequestCase, type Target } from './request-cases.js';
 
@@ -77,12 +78,8 @@ async function play(
 ): Promise<void> {
   const { pki, ports } = deployment();
   const identities = { ingress: await pki.worker('hostile'), management: await pki.operator('alice') };
-  const callerOf = (listener: RequestCase['listener']) => ({
-    port: ports[listener],
-    ca: readFileSync(pki.caFile),
-    cert: readFileSync(identities[listener].certificateFile),
-    key: readFileSync(identities[listener].keyFile),
-  });
+  const callerOf = (listener: RequestCase['listener']) =>
+    wireCaller(ports[listener], pki.caFile, identities[listener]);
   const queue = cases[Symbol.iterator]();
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { PublishTaskRequest } from '@valise/contracts/wire';
 import { onlyFor, type Deployment } from './deployment.js';
 import type { PlayedWorker } from './played-worker.js';
 import { delivery, publication } from './postgres-world.js';
 import type { TestDatabase } from './postgres.js';
-import { postRequest, type WireCaller } from './wire-connection.js';
+import { postRequest, wireCaller, type WireCaller } from './wire-connection.js';
 
 /** A worker with its certificate, its session good for a day. */
 export interface StockWorker {
@@ -29,13 +28,8 @@ export async function stockWorkers(deployment: Deployment, count: number): Promi
   for (let index = 0; index < count; index += 1) {
     const workerId = `stock-${randomUUID()}`;
     const worker = await deployment.playedWorker(workerId);
-    const { certificateFile, keyFile } = await deployment.pki.worker(workerId);
-    const caller = {
-      port: deployment.ports.ingress,
-      ca: readFileSync(deployment.pki.caFile),
-      cert: readFileSync(certificateFile),
-      key: readFileSync(keyFile),
-    };
+    const identity = await deployment.pki.worker(workerId);
+    const caller = wireCaller(deployment.ports.ingress, deployment.pki.caFile, identity);
     workers.push({ worker, caller });
   }
   await deployment.database.query(

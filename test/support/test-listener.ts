@@ -11,8 +11,8 @@ import type { TlsConfig } from '../../apps/control/src/config/control-config.js'
 import { ReloadTimer } from '../../apps/control/src/tls/reload-timer.js';
 import { Transport } from '../../apps/control/src/tls/transport.js';
 import type { TransportFacts } from '../../apps/control/src/tls/transport-facts.js';
-import { MutualTlsClient, type Outcome } from './mutual-tls-client.js';
 import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
+import { type Outcome, wireCaller, WireConnection } from './wire-connection.js';
 
 export const HOUR_MS = 3_600_000;
 const DEADLINE_MS = 10_000;
@@ -79,15 +79,16 @@ export class TestListener {
     return this.listen({ revocationFile: this.pki.revocationFile, ...settings });
   }
 
-  open(identity: TestIdentity | null, options: ConnectionOptions = {}): Promise<MutualTlsClient> {
-    return MutualTlsClient.open(this.port, this.controlCaFile, identity, options);
+  open(identity: TestIdentity | null, options: ConnectionOptions = {}): Promise<WireConnection> {
+    return WireConnection.attempt(wireCaller(this.port, this.controlCaFile, identity), options);
   }
 
   /** What a request on a new connection gets. */
   async ask(identity: TestIdentity | null, options: ConnectionOptions = {}): Promise<Outcome> {
     const client = await this.open(identity, options);
     const outcome = await client.ask();
-    await client.close();
+    client.close();
+    await client.closed;
     return outcome;
   }
 

@@ -1,12 +1,13 @@
-import { connect, type TLSSocket } from 'node:tls';
-import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
 
-/** Who connects where, in PEM. */
+/** Who connects where, in PEM; without a certificate it is nobody. */
 export interface WireCaller {
   readonly port: number;
   readonly ca: Buffer;
-  readonly cert: Buffer;
-  readonly key: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
 }
 
 /** What came back: the status, and how long head and body were. */
@@ -14,7 +15,12 @@ export interface WireAnswer {
   readonly status: number;
   readonly head: string;
   readonly bodyBytes: number;
+  /** The body of a refusal; empty for whatever else. */
+  readonly problem: string;
 }
+
+/** What a request became: the status of its answer, or that the connection ended without one. */
+export type Outcome = number | 'closed';
 
 interface Waiting {
   resolve(answer: WireAnswer): void;
@@ -26,38 +32,74 @@ const DEADLINE_MS = 30_000;
 
 /** One mutual-TLS connection that speaks HTTP/1.1 in bytes: it costs little, and may behave as badly as a test likes. */
 export class WireConnection {
+  readonly closed: Promise<void>;
+  readonly #handshake: Promise<void>;
+  #error: Error | null = null;
   #waiting: Waiting | null = null;
   #received: Buffer = Buffer.alloc(0);
-  #answer: { status: number; head: string; bodyBytes: number; missing: number } | null = null;
+  #answer: { status: number; head: string; bodyBytes: number; problem: string; missing: number } | null =
+    null;
 
   private constructor(readonly socket: TLSSocket) {
+    this.closed = new Promise((resolve) => {
+      socket.once('close', () => {
+        this.#waiting?.reject(new Error('the connection ended before its answer'));
+        this.#waiting = null;
+        resolve();
+      });
+    });
+    this.#handshake = new Promise((resolve) => {
+      socket.once('secureConnect', resolve);
+    });
+    socket.on('error', (error: Error) => {
+      this.#error ??= error;
+    });
     socket.on('data', (chunk: Buffer) => {
       this.#take(chunk);
     });
-    for (const event of ['close', 'error'] as const) {
-      socket.on(event, () => {
-        this.#waiting?.reject(new Error('the connection ended before its answer'));
-        this.#waiting = null;
-      });
-    }
     socket.setTimeout(DEADLINE_MS, () => {
       socket.destroy();
     });
   }
 
-  static async open(caller: WireCaller): Promise<WireConnection> {
-    const socket = connect({ ...caller, host: '127.0.0.1', minVersion: 'TLSv1.3' }).setNoDelay(true);
-    const connection = new WireConnection(socket);
-    await once(socket, 'secureConnect');
+  /** A connection whose handshake is done on this side; in TLS 1.3 the server may still refuse it. */
+  static async open(caller: WireCaller, options: ConnectionOptions = {}): Promise<WireConnection> {
+    const connection = await WireConnection.attempt(caller, options);
+    if (!connection.isOpen) throw connection.#error ?? new Error('the connection was refused');
     return connection;
   }
 
-  /** Sends a whole request and takes its whole answer. */
-  exchange(request: Buffer): Promise<WireAnswer> {
+  /** The same; one that did not come about is closed. */
+  static async attempt(caller: WireCaller, options: ConnectionOptions = {}): Promise<WireConnection> {
+    const connection = new WireConnection(
+      connect({ ...caller, host: '127.0.0.1', ...options }).setNoDelay(true),
+    );
+    await Promise.race([connection.#handshake, connection.closed]);
+    return connection;
+  }
+
+  get isOpen(): boolean {
+    return !this.socket.destroyed;
+  }
+
+  /** Sends a whole request, or what is left out of it, and takes a whole answer. */
+  exchange(request: Buffer | string): Promise<WireAnswer> {
     return new Promise((resolve, reject) => {
+      if (!this.isOpen) {
+        reject(new Error('the connection has ended'));
+        return;
+      }
       this.#waiting = { resolve, reject };
       this.socket.write(request);
     });
+  }
+
+  /** Sends a GET, or whatever is given. */
+  ask(request: Buffer | string = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'): Promise<Outcome> {
+    return this.exchange(request).then(
+      ({ status }) => status,
+      () => 'closed',
+    );
   }
 
   close(): void {
@@ -72,11 +114,12 @@ export class WireConnection {
       if (end < 0) return;
       const head = this.#received.toString('latin1', 0, end);
       const bodyBytes = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0);
-      this.#answer = { status: Number(head.slice(9, 12)), head, bodyBytes, missing: bodyBytes };
+      this.#answer = { status: Number(head.slice(9, 12)), head, bodyBytes, problem: '', missing: bodyBytes };
       body = this.#received.subarray(end + HEAD_END.length);
       this.#received = Buffer.alloc(0);
     }
     this.#answer.missing -= body.length;
+    if (this.#answer.status >= 400) this.#answer.problem += body.toString('latin1');
     if (this.#answer.missing > 0) return;
     const answer = this.#answer;
     this.#answer = null;
@@ -84,6 +127,15 @@ export class WireConnection {
     this.#waiting = null;
     waiting?.resolve(answer);
   }
+}
+
+/** Who has this certificate, or none, at a listener whose certificate `caFile` vouches for. */
+export function wireCaller(port: number, caFile: string, identity: IdentityFiles | null): WireCaller {
+  return {
+    port,
+    ca: readFileSync(caFile),
+    ...(identity && { cert: readFileSync(identity.certificateFile), key: readFileSync(identity.keyFile) }),
+  };
 }
 
 /** A whole POST of a JSON body. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import type { HandshakeFailure } from '../../apps/control/src/tls/transport-facts.js';
-import type { Outcome } from '../support/mutual-tls-client.js';
+import type { Outcome } from '../support/wire-connection.js';
 import { TestAuthority } from '../support/test-authority.js';
 import { HOUR_MS, useListener } from '../support/test-listener.js';
 import { TRUST_DOMAIN } from '../support/test-pki.js';
@@ -18,12 +18,12 @@ describe('a listener', () => {
     first.socket.on('session', (ticket) => tickets.push(ticket));
     expect(await first.ask()).toBe(200);
     await listener().until(() => tickets.length > 0, 'a ticket');
-    await first.close();
+    first.close();
     for (const session of tickets) {
       const again = await listener().open(identity, { session });
       expect(again.socket.isSessionReused()).toBe(false);
       expect(await again.ask()).toBe(200);
-      await again.close();
+      again.close();
     }
   });
 
@@ -39,7 +39,8 @@ describe('a listener', () => {
     const [session] = tickets;
     const again = await listener().open(identity, { ...(session && { session }) });
     expect(again.socket.isSessionReused()).toBe(false);
-    await Promise.all([first.close(), again.close()]);
+    first.close();
+    again.close();
   });
 
   it.each<[HandshakeFailure, () => Promise<Outcome>]>([

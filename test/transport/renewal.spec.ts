@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { ValiseError } from '@valise/contracts/failure';
 import { ReloadTimer } from '../../apps/control/src/tls/reload-timer.js';
 import { Transport } from '../../apps/control/src/tls/transport.js';
-import type { MutualTlsClient } from '../support/mutual-tls-client.js';
+import type { WireConnection } from '../support/wire-connection.js';
 import { pem, TestAuthority } from '../support/test-authority.js';
 import { HOUR_MS, useListener } from '../support/test-listener.js';
 import { replaceFile, type TestIdentity, TRUST_DOMAIN } from '../support/test-pki.js';
@@ -12,7 +12,7 @@ import { replaceFile, type TestIdentity, TRUST_DOMAIN } from '../support/test-pk
 const listener = useListener();
 
 describe('certificates on the disk', () => {
-  const serialOf = ({ socket }: MutualTlsClient): string =>
+  const serialOf = ({ socket }: WireConnection): string =>
     socket.getPeerCertificate().serialNumber.toLowerCase();
 
   /** Puts other content in place of a file of the set. */
@@ -41,7 +41,8 @@ describe('certificates on the disk', () => {
     const after = await listener().open(worker);
     expect([serialOf(before), serialOf(after)]).toEqual([listener().own.serialNumber, renewed.serialNumber]);
     expect(listener().facts.reloads.certificates).toEqual({ succeeded: 1, failed: 0, failing: false });
-    await Promise.all([before.close(), after.close()]);
+    before.close();
+    after.close();
   });
 
   it('are found by themselves when a Kubernetes volume turns its link, and only then', async () => {
@@ -66,7 +67,7 @@ describe('certificates on the disk', () => {
     await listener().until(() => listener().facts.reloads.certificates.succeeded > 0, 'a reload');
     const client = await listener().open(await listener().pki.worker('w-1'));
     expect(serialOf(client)).toBe(serialNumber);
-    await client.close();
+    client.close();
   });
 
   it.each<[string, string, () => unknown]>([
@@ -144,7 +145,7 @@ describe('certificates on the disk', () => {
     const [line] = listener().lines.filter((text) => text.includes('reload_failed'));
     expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 50, set: 'certificates', setting });
     expect(listener().lines.join('')).not.toMatch(/hunter2|BEGIN|Stranger|Below/);
-    await live.close();
+    live.close();
   });
 
   it('are renewed while another set of files is bad', async () => {
@@ -215,7 +216,7 @@ describe('a rotation of authorities', () => {
     await first.closed;
     expect([await second.ask(), await listener().ask(old)]).toEqual([200, 'closed']);
     expect(listener().facts.destroyedSockets.untrusted).toBe(1);
-    await second.close();
+    second.close();
   });
 
   it('tells apart two authorities of one name', async () => {

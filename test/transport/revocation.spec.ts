@@ -28,7 +28,7 @@ describe('a revoked certificate', () => {
     ]);
     expect(listener().facts.destroyedSockets.revoked).toBe(2);
     expect(listener().facts.handshakeFailures.certificate_revoked).toBe(1);
-    await good.close();
+    good.close();
   });
 
   it('is one of its issuer: the same serial number of another authority is good', async () => {
@@ -97,7 +97,7 @@ describe('a revocation list past its next update', () => {
     await listener().pki.revoke();
     await listener().timer.reload();
     expect([listener().facts.revocationOverdue, await live.ask()]).toEqual([false, 200]);
-    await live.close();
+    live.close();
   });
 
   it('counts on within the grace that the operator sets, with the alert, and not a moment longer', async () => {
