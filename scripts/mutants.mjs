@@ -33,6 +33,8 @@ function runSpec(scratch, spec) {
       jest,
       '--runInBand',
       '--silent',
+      // A bug may leave something open that would keep jest waiting for ever.
+      '--forceExit',
       '--testTimeout=30000',
       '--json',
       `--outputFile=${report}`,
