@@ -11,7 +11,16 @@ import { join, relative } from 'node:path';
 import { readOptions } from './options.mjs';
 import { giveUp, Obstacle, prepare, PROGRAMS, ROOT } from './prepare.mjs';
 
-const COPIED = ['apps', 'libs', 'test', 'jest.config.mjs', 'tsconfig.json', 'nest-cli.json', 'package.json'];
+const COPIED = [
+  'apps',
+  'libs',
+  'test',
+  'docs',
+  'jest.config.mjs',
+  'tsconfig.json',
+  'nest-cli.json',
+  'package.json',
+];
 
 /** `{rule, file, from, to, test}`: `from` stands exactly once in `file`; `test` is the spec that must fail. */
 function readMutants() {

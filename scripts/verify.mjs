@@ -1,7 +1,7 @@
 /**
  * The long form of the tests of races, load and failover: the history check, query plans in large tables, promotion of a
- * standby under load, the crash matrix, hostile requests, hostile output. The same seed makes the same attempts, not the
- * same order of events.
+ * standby under load, the crash matrix, hostile requests, hostile output, deadlines. The same seed makes the same
+ * attempts, not the same order of events.
  *
  *   npm run verify [-- --operations N] [--seed S]
  */
@@ -21,6 +21,7 @@ const FOLDERS = [
   'test/crash-matrix',
   'test/fuzz/',
   'test/logs/',
+  'test/deadlines',
 ];
 const MAX_OPERATIONS = 10_000_000;
 const MAX_SEED = 2 ** 31 - 1;
@@ -71,6 +72,7 @@ async function main() {
         cuts: CUTS,
         outputBytes: OUTPUT_BYTES,
         silenceMs: SILENCE_MS,
+        longDeadlines: true,
         report,
       },
       results,

@@ -19,12 +19,13 @@ export class PlainAddress {
   }
 
   /** Waits until the sample has the value. */
-  async until(sample: string, value: number): Promise<void> {
-    const deadline = performance.now() + DEADLINE_MS;
+  async until(sample: string, value: number, deadlineMs = DEADLINE_MS): Promise<void> {
+    const deadline = performance.now() + deadlineMs;
     for (;;) {
       const found = await this.metric(sample);
       if (found === value) return;
       if (performance.now() > deadline) throw new Error(`${sample} is ${String(found)}, not ${value}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
 }

@@ -19,6 +19,8 @@ export interface Verification {
   readonly outputBytes: number;
   /** How long a task says nothing that says nothing for long, in milliseconds. */
   readonly silenceMs: number;
+  /** Whether deadlines of more than ten seconds are waited for. */
+  readonly longDeadlines: boolean;
   /** A file for what was measured; null where nobody reads it. */
   readonly report: string | null;
 }
@@ -33,6 +35,7 @@ const SHORT: Verification = {
   cuts: 1,
   outputBytes: 200_000_000,
   silenceMs: 1000,
+  longDeadlines: false,
   report: null,
 };
 

@@ -109,6 +109,14 @@ describe('certificates on the disk', () => {
     ],
     [
       'VALISE_TLS_CLIENT_CA_FILE',
+      'an authority and what is none',
+      replacing('caFile', () => {
+        const { own, pki } = listener();
+        return readFileSync(pki.caFile, 'utf8') + readFileSync(own.certificateFile, 'utf8');
+      }),
+    ],
+    [
+      'VALISE_TLS_CLIENT_CA_FILE',
       'no root',
       replacing('caFile', async () => (await TestAuthority.create('CN=Below', listener().pki.authority)).pem),
     ],

@@ -1,0 +1,191 @@
+import { useDeployment } from './support/deployment.js';
+import { PlainAddress } from './support/plain-address.js';
+import type { PlayedWorker } from './support/played-worker.js';
+import { useDatabase } from './support/postgres.js';
+import { PROJECT, registration, upload } from './support/postgres-world.js';
+import { verification } from './support/verification.js';
+import { postRequest, wireCaller, type WireCaller, WireConnection } from './support/wire-connection.js';
+
+const DAWDLERS = 2;
+/** Connections of each dawdler that dawdle in the same way. */
+const EACH = 2;
+/** Longer than any deadline of control: what has not ended by then does not end. */
+const DEADLINE_MS = 150_000;
+const DRIP_MS = 500;
+/** More than the buffers between two processes take. */
+const LOG_BYTES = 32 * 1024 * 1024;
+const UPLOAD = 'content-type: application/vnd.qinglong.worker-artifact';
+
+const deployment = useDeployment(useDatabase(), {
+  // So few that nobody else would get one, if connections that dawdle did.
+  VALISE_INGRESS_DATABASE_CONNECTIONS: String(DAWDLERS),
+});
+const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
+
+/** A worker that takes its time, with its certificate. */
+interface Dawdler {
+  readonly worker: PlayedWorker;
+  readonly caller: WireCaller;
+}
+
+const dawdlers: Dawdler[] = [];
+
+/** A connection that waits for as long as control lets it. */
+async function patient(caller: WireCaller): Promise<WireConnection> {
+  const connection = await WireConnection.open(caller);
+  connection.socket.setTimeout(DEADLINE_MS);
+  return connection;
+}
+
+const pathOf = ({ worker }: Dawdler, operation: string): string =>
+  `/api/v3/worker-ingress/workers/${worker.workerId}/sessions/${worker.sessionId}/${operation}`;
+
+const head = (dawdler: Dawdler, operation: string, type: string, length: number): string =>
+  `POST ${pathOf(dawdler, operation)} HTTP/1.1\r\nhost: control\r\n${type}\r\ncontent-length: ${length}\r\n\r\n`;
+
+const jsonHead = (dawdler: Dawdler, length: number): string =>
+  head(dawdler, 'register', 'content-type: application/json', length);
+
+/** Sends a byte now and then, for as long as there is a connection. */
+function drip({ socket }: WireConnection, byte: string): void {
+  const timer = setInterval(() => socket.write(byte), DRIP_MS);
+  socket.once('close', () => {
+    clearInterval(timer);
+  });
+}
+
+/** How a connection dawdles, and what has become of it once it has ended. */
+interface Case {
+  readonly act: () => Promise<unknown>;
+  readonly end: unknown;
+}
+
+/** Connections that begin so are told that it took too long. */
+function told(begin: (dawdler: Dawdler, connection: WireConnection) => string): Case {
+  const act = async (): Promise<unknown> => {
+    const all = dawdlers.flatMap((dawdler) => Array.from({ length: EACH }, () => dawdler));
+    const codes = await Promise.all(
+      all.map(async (dawdler) => {
+        const connection = await patient(dawdler.caller);
+        const { problem } = await connection.exchange(begin(dawdler, connection));
+        await connection.closed;
+        return (JSON.parse(problem) as { code: unknown }).code;
+      }),
+    );
+    return [...new Set(codes)];
+  };
+  return { act, end: ['request_timeout'] };
+}
+
+const SHORT: Readonly<Record<string, Case>> = {
+  'that says nothing': told(() => ''),
+  'whose head comes byte by byte': told((_, connection) => {
+    drip(connection, 'x');
+    return 'POST / HTTP/1.1\r\nx: ';
+  }),
+  'whose body never comes': told((dawdler) => jsonHead(dawdler, 100)),
+  'whose body comes byte by byte': told((dawdler, connection) => {
+    drip(connection, ' ');
+    return jsonHead(dawdler, 60_000);
+  }),
+};
+
+/** Twenty seconds and more. */
+const LONG: Readonly<Record<string, Case>> = {
+  'on which nothing is asked any more': {
+    end: 200,
+    act: async () => {
+      const [dawdler] = dawdlers as [Dawdler];
+      const connection = await patient(dawdler.caller);
+      const { status } = await connection.exchange(
+        postRequest(pathOf(dawdler, 'register'), registration(), true),
+      );
+      await connection.closed;
+      return status;
+    },
+  },
+  'of an upload whose bytes do not come': {
+    end: 'closed',
+    act: async () => {
+      const [dawdler] = dawdlers as [Dawdler];
+      const connection = await patient(dawdler.caller);
+      return connection.ask(head(dawdler, 'artifacts', UPLOAD, 1000));
+    },
+  },
+  'of a reader that does not read': {
+    end: 'closed',
+    act: async () => {
+      const { pki, ports, operator } = deployment();
+      const runId = await storedLog();
+      const reader = await patient(wireCaller(ports.management, pki.caFile, operator));
+      reader.socket.pause();
+      const answer = reader.ask(
+        `GET /api/v3/projects/${PROJECT}/runs/${runId}/log HTTP/1.1\r\nhost: x\r\n\r\n`,
+      );
+      await plain().until('valise_admission_running{listener="management",kind="transfer"}', 1);
+      await plain().until('valise_pool_connections{role="operator",state="busy"}', 0);
+      const route = 'listener="management",method="GET",route="/api/v3/projects/:projectId/runs/:runId/log"';
+      await plain().until(`valise_requests_total{${route},outcome="aborted"}`, 1, DEADLINE_MS);
+      reader.socket.resume();
+      return answer;
+    },
+  },
+};
+
+/** The run of an attempt with a log. */
+async function storedLog(): Promise<string> {
+  await deployment().run();
+  const [dawdler] = dawdlers as [Dawdler];
+  const { client } = dawdler.worker;
+  const held = await dawdler.worker.hold();
+  await dawdler.worker.running(held);
+  const header = Buffer.from(JSON.stringify(upload(held, LOG_BYTES)));
+  const prefix = Buffer.alloc(4);
+  prefix.writeUInt32BE(header.length);
+  const body = Buffer.concat([prefix, header, Buffer.alloc(LOG_BYTES, 'a')]);
+  const [name = '', type = ''] = UPLOAD.split(': ');
+  const { status } = await client.send('POST', pathOf(dawdler, 'artifacts'), body, { [name]: type });
+  expect(status).toBe(200);
+  return held.fence.runId;
+}
+
+describe('a connection', () => {
+  const cases = Object.entries({ ...SHORT, ...(verification.longDeadlines && LONG) });
+  const ends = new Map<string, Promise<unknown>>();
+
+  beforeAll(async () => {
+    const { pki, ports } = deployment();
+    for (let number = 0; number < DAWDLERS; number += 1) {
+      const workerId = `dawdler-${number}`;
+      const worker = await deployment().playedWorker(workerId);
+      const caller = wireCaller(ports.ingress, pki.caFile, await pki.worker(workerId));
+      dawdlers.push({ worker, caller });
+    }
+    // All at once: each takes as long as its deadline is.
+    for (const [name, { act }] of cases) {
+      const end = act();
+      end.catch(() => undefined);
+      ends.set(name, end);
+    }
+  });
+
+  afterAll(() => {
+    for (const { worker } of dawdlers) worker.client.close();
+  });
+
+  it('that dawdles takes nobody’s turn', async () => {
+    const bodies = 2 * DAWDLERS * EACH;
+    await plain().until('valise_admission_waiting{listener="ingress",kind="call"}', bodies);
+    const other = await deployment().playedWorker();
+    expect(other.generation).toBe(1);
+    other.client.close();
+  });
+
+  it.each(cases)(
+    '%s is ended',
+    async (name, { end }) => {
+      expect(await ends.get(name)).toEqual(end);
+    },
+    DEADLINE_MS,
+  );
+});
