@@ -9,12 +9,14 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSecretReference, projectionFileName } from '@valise/contracts/documents';
 import { MountedFilesCustody } from './mounted-files.custody.js';
+import { ProjectedFile } from './projected-file.js';
 import { readProjections } from './projection.js';
 import { ReadGate } from './read-gate.js';
 import { CustodyError, type SecretMaterial } from './secret-custody.js';
@@ -22,6 +24,7 @@ import { CustodyError, type SecretMaterial } from './secret-custody.js';
 const token = createSecretReference({ projectId: 'p', name: 'token', version: 1 });
 const bundle = createSecretReference({ projectId: 'p', name: 'env', version: 1 });
 const asRoot = process.getuid?.() === 0;
+const NOBODY = 65534;
 
 let root: string;
 let custody: MountedFilesCustody;
@@ -33,6 +36,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
+  jest.restoreAllMocks();
   if (swapper?.connected) {
     swapper.kill();
     await once(swapper, 'exit');
@@ -147,6 +151,28 @@ describe('mounted files', () => {
     lay(token, 'x');
     linkSync(pathOf(token), join(root, 'twice'));
     expect(await faultOf(resolve())).toBe('not_a_file');
+  });
+
+  it('are refused when they hold a gibibyte, and none of it is read', async () => {
+    lay(bundle, '{}');
+    lay(token, '');
+    truncateSync(pathOf(token), 1024 ** 3);
+    const reads = jest.spyOn(ProjectedFile.prototype, 'read');
+    expect(await faultOf(resolve())).toBe('too_large');
+    expect(reads).not.toHaveBeenCalled();
+  });
+
+  it('are not called missing when this process may not read them', async () => {
+    // Root may read everything.
+    if (!asRoot) return;
+    chmodSync(root, 0o711);
+    lay(bundle, '{}');
+    chownSync(pathOf(bundle), NOBODY, NOBODY);
+    lay(token, 'x');
+    process.seteuid!(NOBODY);
+    const attempt = resolve();
+    process.seteuid!(0);
+    expect(await faultOf(attempt)).toBe('unreadable');
   });
 
   it('are refused when a link leads out of the root', async () => {
