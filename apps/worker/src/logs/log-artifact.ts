@@ -13,7 +13,7 @@ export class LogArtifact {
 
   constructor(
     private readonly file: LogFile,
-    patterns: MaskPatterns,
+    private readonly patterns: MaskPatterns,
   ) {
     this.#order = new OutputOrder(patterns);
   }
@@ -26,8 +26,12 @@ export class LogArtifact {
       for await (const chunk of stream) {
         clearTimeout(pause);
         const output = chunk as Buffer;
-        this.#order.push(name, output);
-        output.fill(0);
+        try {
+          await this.patterns.prepare();
+          this.#order.push(name, output);
+        } finally {
+          output.fill(0);
+        }
         await this.#write();
         const chunks = (seen += 1);
         // Output that came while the worker was busy is read first.

@@ -108,20 +108,24 @@ const SHELL_FORMS = [
 const ASCII_JSON_FORMS = [json(''), json('/'), DOTNET_JSON];
 
 /** As the bytes are, and as they are in a shell's words and in markup. A form may be there twice, and be the bytes themselves. */
-export function writtenForms(bytes: Uint8Array): Uint8Array[] {
-  return [bytes, ...[...SHELL_FORMS, ...MARKUP_FORMS].map((form) => escaped(bytes, form))];
+export function* writtenForms(bytes: Uint8Array): Generator<Uint8Array> {
+  yield bytes;
+  for (const form of [...SHELL_FORMS, ...MARKUP_FORMS]) yield escaped(bytes, form);
 }
 
 /** In hexadecimal, and escaped with hexadecimal digits: these in lower case, for they may be in either. */
-export function digitForms(bytes: Uint8Array): Uint8Array[] {
+export function* digitForms(bytes: Uint8Array): Generator<Uint8Array> {
   const hexadecimal = offHeap(bytes.length * 2);
   bytes.forEach((byte, at) => {
     hexadecimal[2 * at] = HEX[byte >> 4] ?? 0;
     hexadecimal[2 * at + 1] = HEX[byte & 15] ?? 0;
   });
-  const forms = [...JSON_FORMS, ...PERCENT_FORMS].map((form) => escaped(bytes, form));
-  const inAscii = ASCII_JSON_FORMS.map((form) => escapedAsUtf16(bytes, form));
-  return [hexadecimal, ...inAscii, ...forms.filter((form) => form !== bytes)];
+  yield hexadecimal;
+  const others = function* (): Generator<Uint8Array> {
+    for (const form of [...JSON_FORMS, ...PERCENT_FORMS]) yield escaped(bytes, form);
+    for (const form of ASCII_JSON_FORMS) yield escapedAsUtf16(bytes, form);
+  };
+  for (const form of others()) if (form !== bytes) yield form;
 }
 
 /**
@@ -184,6 +188,7 @@ function escaped(bytes: Uint8Array, form: Escapes): Uint8Array {
 
 /** `\uXXXX` for what is above ASCII; bytes that are no UTF-8 stay as they are. */
 function escapedAsUtf16(bytes: Uint8Array, form: Escapes): Uint8Array {
+  if (!bytes.some((byte) => byte > 0x7f)) return escaped(bytes, form);
   const written = offHeap(bytes.length * 6);
   let length = 0;
   const put = (part: Uint8Array): void => {

@@ -92,6 +92,10 @@ describe('masked output', () => {
     );
   });
 
+  it('leaves alone what is a value only without the line end in it', () => {
+    expect(masked(patterns('abcdefgh'), 'abcd\nefgh')).toBe('abcd\nefgh');
+  });
+
   it('equals a search of the whole text, for random values, texts and splits', () => {
     const LETTERS = [0x2e, 0x2c, 0x0a, 0x0d];
     const letters = fc.nat(3).map((index) => LETTERS[index] ?? 0);
@@ -293,19 +297,47 @@ describe('a value that was encoded', () => {
   });
 });
 
-it('takes at most 32 MiB for the largest delivery, whatever its values are made of', () => {
-  const LARGEST = 64 * 1024;
-  for (const line of [
-    '"%s" é \n',
-    'aZ09+/xyzzy ',
-    '\u20ac\u{1f511}\\',
-    '\t\u0001\u007f$`\n',
-    '"\'/\\ é<\t',
-  ]) {
-    const value = Buffer.from(line.repeat(LARGEST)).subarray(0, LARGEST);
-    const values = new MaskPatterns([value]);
+/** A delivery of four values, as large as it may be. */
+const largest = (piece: (index: number) => string): Buffer[] =>
+  [0, 1, 2, 3].map((value) => {
+    let text = '';
+    for (let index = 0; text.length < 16 * 1024; index += 1) text += `${value}${piece(index)}`;
+    return Buffer.from(text).subarray(0, 16 * 1024);
+  });
+
+describe('the searches for the largest delivery', () => {
+  const SPECIAL = `/<"' *é&+~`;
+
+  it.each([
+    ['letters outside ASCII', () => '\u20ac\u{1f511}\\'],
+    ['all that shells quote', () => '"\'/\\ é<\t'],
+    ['short lines', (index: number) => `${SPECIAL}${index}${'\u0001'.repeat(60)}\n`],
+    ['long lines', (index: number) => `${SPECIAL}${index}${'\u0001'.repeat(1000)}\n`],
+    ['the longest lines', (index: number) => `${SPECIAL}${index}${'\u0001'.repeat(8000)}\n`],
+  ])('take at most 32 MiB with %s, and find each value, also in base64 and hexadecimal', (_of, piece) => {
+    const secrets = largest(piece);
+    const values = patterns(...secrets);
     const { asItIs, unbroken } = values.searches;
     const bytes = [...asItIs, ...unbroken].reduce((sum, { byteLength }) => sum + byteLength, 0);
     expect(bytes).toBeLessThan(32 * 1024 * 1024);
-  }
+    for (const encoding of ['latin1', 'base64', 'hex'] as const) {
+      const text = Buffer.concat(secrets.map((secret) => Buffer.from(secret.toString(encoding), 'latin1')));
+      expect(masked(values, '. ', text, ' .')).toMatch(/^\. \*\*\*(=*\*\*\*)* \.$/);
+    }
+  });
+
+  it('are made while others have their turn', async () => {
+    let turns = 0;
+    let isOver = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    const values = patterns(...largest(() => 'aZ09+/"xyzzy é\n'));
+    setImmediate(turn);
+    await values.prepare();
+    isOver = true;
+    expect(turns).toBeGreaterThan(10);
+    expect(masked(values, largest(() => 'aZ09+/"xyzzy é\n')[2] ?? '')).toBe('***');
+  });
 });
