@@ -1,24 +1,10 @@
-import { createReadStream } from 'node:fs';
-import {
-  access,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  statfs,
-  writeFile,
-  type FileHandle,
-} from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { writeLogRecords } from '@valise/contracts/documents';
+import { open, rename, rm, statfs, writeFile, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { headOf, MARK_BYTES, markOf, missingRecord, partOf } from './log-parts.js';
 
 const LF = 0x0a;
-/** More than the record takes that says what is missing. In bytes. */
-const MARK_BYTES = 256;
 /** The file system is asked for its free space after so many bytes. */
 const LOOK_BYTES = 1024 * 1024;
-const BLOCK_BYTES = 64 * 1024;
 
 export interface LogLimits {
   /** What a log may take in all. */
@@ -26,12 +12,6 @@ export interface LogLimits {
   /** What stays free on the disk for everybody else. */
   readonly reserveBytes: number;
 }
-
-/** The first part of a log that is not whole; once it is whole, the first part stands at the log's own path. */
-const headOf = (path: string): string => `${path}.part-0`;
-const partOf = (path: string, part: number): string => `${path}.part-${part}`;
-/** What is missing from a log that was cut, as a record. */
-const markOf = (path: string): string => `${path}.missing`;
 
 /**
  * Whole records on the disk, at most `maxBytes` of them, in parts: the first has half of that and is kept; of what follows
@@ -83,7 +63,7 @@ export class LogFile {
     try {
       await synced(this.#file);
       if (this.#missing === 0) await rename(headOf(this.path), this.path);
-      else await writeFile(markOf(this.path), recordOf(this.#missing), { mode: 0o600 });
+      else await writeFile(markOf(this.path), missingRecord(this.#missing), { mode: 0o600 });
     } catch {
       // Without its name it is not whole, and without its mark the reader makes one.
     }
@@ -159,82 +139,9 @@ export class LogFile {
   }
 }
 
-/** A log as it lies on the disk. */
-export interface LogOnDisk {
-  /** False when its end was not written, or something is missing. */
-  readonly isWhole: boolean;
-  read(): AsyncGenerator<Buffer>;
-}
-
-/** The log at `path`, whole records alone; null when there is none. Nothing is written for it. */
-export async function openLog(path: string): Promise<LogOnDisk | null> {
-  const isWhole = await exists(path);
-  const head = isWhole ? path : headOf(path);
-  if (!(await exists(head))) return null;
-  const files = [head, ...(await laterPartsOf(path))];
-  const lengths = await Promise.all(files.map((file) => lengthOf(file)));
-  const mark = isWhole ? null : await readFile(markOf(path)).catch(() => recordOf(null));
-  return {
-    isWhole,
-    async *read() {
-      for (const [at, file] of files.entries()) {
-        const end = (lengths[at] ?? 0) - 1;
-        if (end >= 0) yield* createReadStream(file, { end }) as AsyncIterable<Buffer>;
-        if (at === 0 && mark) yield mark;
-      }
-    },
-  };
-}
-
-/** Nothing of the log is left. */
-export async function removeLog(path: string): Promise<void> {
-  for (const name of await readdir(dirname(path))) {
-    if (name === basename(path) || name.startsWith(`${basename(path)}.`)) await rm(join(dirname(path), name));
-  }
-}
-
-function recordOf(missing: number | null): Buffer {
-  const howMuch = missing === null ? 'An unknown part' : `${missing} bytes`;
-  return writeLogRecords('valise', Date.now(), Buffer.from(`${howMuch} of the output could not be kept.\n`));
-}
-
-/** Those after the first, in their order. */
-async function laterPartsOf(path: string): Promise<string[]> {
-  const start = `${basename(path)}.part-`;
-  const names = (await readdir(dirname(path))).filter((name) => name.startsWith(start));
-  const parts = names.map((name) => Number(name.slice(start.length))).filter((part) => part > 0);
-  return parts.sort((one, other) => one - other).map((part) => partOf(path, part));
-}
-
-/** Up to the end of the file's last record: a crash may have left half of one behind it. */
-async function lengthOf(file: string): Promise<number> {
-  const handle = await open(file, 'r');
-  try {
-    const { size } = await handle.stat();
-    const block = Buffer.alloc(BLOCK_BYTES);
-    for (let end = size; end > 0;) {
-      const start = Math.max(0, end - BLOCK_BYTES);
-      const { bytesRead } = await handle.read(block, 0, end - start, start);
-      const last = block.lastIndexOf(LF, bytesRead - 1);
-      if (last >= 0) return start + last + 1;
-      end = start;
-    }
-    return 0;
-  } finally {
-    await handle.close();
-  }
-}
-
 /** Where the last record ends that ends within the first `length` bytes; 0 when none does. */
 const lastEnd = (records: Buffer, length: number): number =>
   length <= 0 ? 0 : records.lastIndexOf(LF, length - 1) + 1;
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
 
 async function hasSpace(path: string, { reserveBytes }: LogLimits): Promise<boolean> {
   const { bavail, bsize } = await statfs(dirname(path));

@@ -5,7 +5,9 @@ import type { WorkerConfig } from '../config/worker-config.js';
 import { EMPTY_LOG, type StoredLog } from '../ingress/control.js';
 import { makePrivateDirectory } from '../inbox/durable-file.js';
 import { LogArtifact } from './log-artifact.js';
-import { LogFile, openLog, removeLog, type LogLimits } from './log-file.js';
+import { LogFile, type LogLimits } from './log-file.js';
+import { openLog } from './log-on-disk.js';
+import { removeLog } from './log-parts.js';
 import type { MaskPatterns } from './mask-patterns.js';
 
 /** A log that is complete on the disk. */
