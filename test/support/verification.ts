@@ -33,7 +33,7 @@ const SHORT: Verification = {
   crashes: 1,
   requests: 2500,
   cuts: 1,
-  outputBytes: 200_000_000,
+  outputBytes: 40_000_000,
   silenceMs: 1000,
   longDeadlines: false,
   report: null,

@@ -1,5 +1,6 @@
 import { MaskTrie, ROOT } from './mask-trie.js';
 
+const { imul } = Math;
 /** How many bytes one look of the skipping takes in. */
 const GRAM = 3;
 const MIN_SLOTS_LOG2 = 8;
@@ -218,6 +219,6 @@ function gram(fold: Uint8Array, text: Uint8Array, at: number): number {
   const first = fold[text[at] ?? 0] ?? 0;
   const second = fold[text[at + 1] ?? 0] ?? 0;
   const third = fold[text[at + 2] ?? 0] ?? 0;
-  const mixed = Math.imul((first << 16) | (second << 8) | third, 0x9e3779b1);
+  const mixed = imul((first << 16) | (second << 8) | third, 0x9e3779b1);
   return mixed ^ (mixed >>> 15);
 }

@@ -1,3 +1,4 @@
+const { imul } = Math;
 const CHAINED = 0x100;
 const BRANCHING = 0x200;
 const BYTE = 0xff;
@@ -162,7 +163,7 @@ export class MaskTrie {
 
 /** MurmurHash3's finalizer: neighbouring nodes and bytes spread over the whole table. */
 function hash(key: number): number {
-  let mixed = Math.imul(key ^ (key >>> 16), 0x85ebca6b);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  let mixed = imul(key ^ (key >>> 16), 0x85ebca6b);
+  mixed = imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
   return mixed ^ (mixed >>> 16);
 }

@@ -26,14 +26,27 @@ export interface LogRecord {
  */
 export function writeLogRecords(stream: LogStream, atMs: number, bytes: Uint8Array): Buffer {
   const start = `${new Date(atMs).toISOString()} ${stream} `;
-  const parts: Uint8Array[] = [];
+  const [whole, partial] = [Buffer.from(`${start}${WHOLE} `), Buffer.from(`${start}${PARTIAL} `)];
+  const isPartial = bytes.length > 0 && bytes.at(-1) !== LF;
+  const count = endsOf(bytes) + (isPartial ? 1 : 0);
+  const records = Buffer.alloc(count * whole.length + bytes.length + (isPartial ? 1 : 0));
+  let at = 0;
   for (let from = 0; from < bytes.length;) {
     const found = bytes.indexOf(LF, from);
     const end = found < 0 ? bytes.length : found;
-    parts.push(Buffer.from(`${start}${found < 0 ? PARTIAL : WHOLE} `), bytes.subarray(from, end), LINE_END);
+    records.set(found < 0 ? partial : whole, at);
+    records.set(bytes.subarray(from, end), at + whole.length);
+    at += whole.length + end - from + 1;
+    records[at - 1] = LF;
     from = end + 1;
   }
-  return Buffer.concat(parts);
+  return records;
+}
+
+function endsOf(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) count += 1;
+  return count;
 }
 
 /** @throws ValiseError LOG_ARTIFACT_INVALID at the first record that is none */
