@@ -19,6 +19,8 @@ import { populate } from './population.js';
 
 type Run = TransactionRunner['run'];
 type Tx = Parameters<Parameters<Run>[1]>[0];
+type Statement = Parameters<Tx['query']>[0];
+type Parameter = NonNullable<Parameters<Tx['query']>[1]>[number];
 
 interface PlanNode {
   readonly 'Node Type': string;
@@ -130,13 +132,27 @@ function watch(planned: Planned[]): () => void {
     return run.call(this, { ...options, shape: 'reads_first' }, (tx) => {
       const query = tx.query.bind(tx);
       const queryAndCommit = tx.queryAndCommit.bind(tx);
-      const explain = async (statement: string, parameters?: Parameters<Tx['query']>[1]): Promise<void> => {
-        const explained = await query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
-          `EXPLAIN (FORMAT JSON) ${statement}`,
-          parameters,
-        );
-        const root = explained[0]?.['QUERY PLAN'][0]?.Plan;
+      const plan = async (
+        statement: string,
+        explained: Promise<{ 'QUERY PLAN': { Plan: PlanNode }[] }[]>,
+      ) => {
+        const root = (await explained)[0]?.['QUERY PLAN'][0]?.Plan;
         if (root) planned.push({ statement, nodes: flatten(root) });
+      };
+      const explain = async (statement: Statement, parameters: readonly Parameter[] = []): Promise<void> => {
+        const text = typeof statement === 'string' ? statement : statement.text;
+        await plan(text, query(`EXPLAIN (FORMAT JSON) ${text}`, parameters));
+        if (typeof statement === 'string') return;
+        // After a few times PostgreSQL may settle for one plan for all parameters: it is judged too.
+        await query('SET LOCAL plan_cache_mode = force_generic_plan');
+        await query(`PREPARE generic AS ${text}`);
+        const nothing = parameters.map(() => 'NULL').join(', ');
+        await plan(
+          `for any parameters: ${text}`,
+          query(`EXPLAIN (FORMAT JSON) EXECUTE generic (${nothing})`),
+        );
+        await query('DEALLOCATE generic');
+        await query('SET LOCAL plan_cache_mode = auto');
       };
       tx.query = async (statement, parameters) => {
         await explain(statement, parameters);

@@ -293,7 +293,7 @@ export class Deployment {
   }
 
   async stop(): Promise<void> {
-    this.management.close();
+    this.management?.close();
     for (const program of [...this.programs].reverse()) await program.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }

@@ -124,6 +124,8 @@ interface Waiter {
   readonly reject: (error: ValiseError) => void;
 }
 
+const callerHasLeft = (): ValiseError => new ValiseError('request_timeout');
+
 /** One request's place, from its head to the end of its answer. */
 export class Place {
   private waiter: Waiter | null = null;
@@ -145,13 +147,13 @@ export class Place {
     return new Promise((resolve, reject) => {
       this.waiter = { resolve, reject };
       if (this.hasLeft) {
-        this.giveUp(new ValiseError('request_timeout'));
+        this.giveUp(callerHasLeft);
         return;
       }
       this.admission.queue(this, this.caller);
       if (this.isRunning) return;
       this.timer = setTimeout(() => {
-        this.giveUp(this.admission.refusal('late'));
+        this.giveUp(() => this.admission.refusal('late'));
       }, this.admission.limits.waitMs);
     });
   }
@@ -175,15 +177,17 @@ export class Place {
   leave(): void {
     if (this.hasLeft) return;
     this.hasLeft = true;
-    this.giveUp(new ValiseError('request_timeout'));
+    this.giveUp(callerHasLeft);
     this.rest();
     this.admission.vacate(this.caller);
   }
 
-  private giveUp(error: ValiseError): void {
+  /** Most requests leave when nobody waits any more: for them no reason is made, with its stack. */
+  private giveUp(why: () => ValiseError): void {
+    if (!this.waiter) return;
     clearTimeout(this.timer);
     this.admission.unqueue(this, this.caller);
-    this.waiter?.reject(error);
+    this.waiter.reject(why());
     this.waiter = null;
   }
 }

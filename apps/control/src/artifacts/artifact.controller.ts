@@ -2,7 +2,7 @@ import { Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { ArtifactService } from '@valise/authority';
 import { ArtifactUploadResponse } from '@valise/contracts/wire';
-import { OfKind } from '../admission/admission.interceptor.js';
+import { OfKind } from '../admission/admission.guard.js';
 import { Answers } from '../http/answers.js';
 import { Caller, type WorkerCaller } from '../http/callers.js';
 import { StreamedBody } from '../http/json-body.js';

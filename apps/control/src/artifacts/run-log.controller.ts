@@ -5,7 +5,7 @@ import type { Request, Response } from 'express';
 import { ArtifactService, RunService } from '@valise/authority';
 import { ValiseError } from '@valise/contracts/failure';
 import { RunPath } from '@valise/contracts/wire';
-import { OfKind } from '../admission/admission.interceptor.js';
+import { OfKind } from '../admission/admission.guard.js';
 import { Refuses } from '../http/answers.js';
 import { Callers } from '../http/callers.js';
 

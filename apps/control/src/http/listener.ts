@@ -7,7 +7,7 @@ import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-ex
 import type { Express } from 'express';
 import type { ListenAddress } from '@valise/contracts/settings';
 import { nestLog } from '../log/log.js';
-import { AdmissionInterceptor } from '../admission/admission.interceptor.js';
+import { AdmissionGuard } from '../admission/admission.guard.js';
 import { type Admissions, LIFETIME_MS } from '../admission/admissions.js';
 import { answerClientErrors } from './client-error.js';
 import { Connections } from './connections.js';
@@ -66,8 +66,8 @@ export async function createListener(
   application.useGlobalFilters(new FailureFilter(codes, log));
   if (mutualTls) {
     const { admissions } = mutualTls;
-    application.useGlobalInterceptors(
-      new AdmissionInterceptor(application.get(Reflector), codes, admissions, options.metrics),
+    application.useGlobalGuards(
+      new AdmissionGuard(application.get(Reflector), codes, admissions, options.metrics),
     );
   }
   application.useGlobalPipes(new DtoPipe(codes));

@@ -4,6 +4,17 @@ import { databaseFault, type DatabaseFault } from './database-fault.js';
 /** A value PostgreSQL gets as a parameter, never as text of the statement. */
 export type Parameter = string | number | boolean | null | Buffer | readonly string[];
 
+/**
+ * A statement that runs all the time: PostgreSQL takes it apart and plans it once for each connection, which is most of
+ * what it costs there. `name` is its own among all of them.
+ */
+export interface PreparedStatement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export type Statement = string | PreparedStatement;
+
 /** How a transaction begins, and how much its work may do. */
 interface TxScope {
   /** Sent together with the first statement; null when PostgreSQL has heard it, or nothing begins. */
@@ -33,7 +44,7 @@ export class Tx {
   }
 
   /** Runs one statement and returns its rows. @throws DatabaseFault */
-  query<Row extends object>(statement: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
+  query<Row extends object>(statement: Statement, parameters: readonly Parameter[] = []): Promise<Row[]> {
     return this.send(statement, parameters, !this.scope.several);
   }
 
@@ -42,7 +53,7 @@ export class Tx {
    * @throws DatabaseFault; Error where it would be the first of a transaction that `reads_first`: nothing is sent then
    */
   queryAndCommit<Row extends object>(
-    statement: string,
+    statement: Statement,
     parameters: readonly Parameter[] = [],
   ): Promise<Row[]> {
     return this.send(statement, parameters, true);
@@ -63,7 +74,7 @@ export class Tx {
    * driver is called itself; nobody listens to TypeORM's events and its query log.
    */
   private async send<Row extends object>(
-    statement: string,
+    statement: Statement,
     parameters: readonly Parameter[],
     decides: boolean,
   ): Promise<Row[]> {
@@ -77,7 +88,8 @@ export class Tx {
     const { stream } = client.connection;
     stream.cork();
     const begun = this.#start === null ? null : client.query(this.#start);
-    const asked = client.query<Row>(statement, [...parameters]);
+    const { name, text } = typeof statement === 'string' ? { name: undefined, text: statement } : statement;
+    const asked = client.query<Row>({ ...(name && { name }), text, values: [...parameters] });
     const committed = commits ? client.query('COMMIT') : null;
     stream.uncork();
     this.#start = null;

@@ -9,7 +9,7 @@ import {
   type LeaseRow,
   type RunRow,
 } from '../attempts/execution.row.js';
-import type { Tx } from '../database/tx.js';
+import type { PreparedStatement, Tx } from '../database/tx.js';
 import type { DeliveryFacts, DeliveryLimits, Denial } from './delivery.js';
 
 /** The content-free part that authorised and denied records share. */
@@ -49,29 +49,66 @@ type TargetRow = RunRow &
 const RECORD_COLUMNS = `record_id, decided_at_ms, decision, denial, worker_id, session_id, run_id, attempt_id,
   lease_generation, secret_count, bundle_count, certificate_serial, request_digest`;
 
+const FACTS: PreparedStatement = {
+  name: 'delivery_facts',
+  text: `SELECT clock_ms() AS now_ms, workers.status AS worker_status, workers.projects,
+        sessions.session_id AS current_session_id, sessions.generation AS session_generation,
+        sessions.expires_at_ms AS session_expires_at_ms,
+        attempts.attempt_id, attempts.attempt_number, attempts.status AS attempt_status,
+        ${runColumns('runs')}, ${leaseColumns('leases')},
+        plan.content_digest, plan.secret_refs, plan.environment_bundle_refs
+   FROM (VALUES ($1::text, $2::text)) AS asked (worker_id, attempt_id)
+   LEFT JOIN workers ON workers.worker_id = asked.worker_id
+   LEFT JOIN worker_sessions sessions ON sessions.worker_id = asked.worker_id
+   LEFT JOIN (attempts
+        JOIN leases ON leases.attempt_id = attempts.attempt_id
+        JOIN runs ON runs.run_id = attempts.run_id
+        JOIN task_execution_revisions plan ON plan.project_id = runs.project_id
+         AND plan.task_id = runs.task_id AND plan.revision = runs.revision)
+     ON attempts.attempt_id = asked.attempt_id`,
+};
+
+const AUTHORISE: PreparedStatement = {
+  name: 'delivery_authorise',
+  text: `WITH locked AS MATERIALIZED (SELECT * FROM leases WHERE attempt_id = $1 FOR UPDATE),
+     observed AS MATERIALIZED (SELECT locked.*, clock_ms() AS now_ms FROM locked),
+     unmoved AS MATERIALIZED (
+       SELECT attempt_id, now_ms FROM observed
+        WHERE state = 'leased' AND version = $3 AND generation = $4 AND token_digest = $5
+          AND custody_failures < $16
+          AND expires_at_ms > now_ms AND authorisations = $6 AND authorisations < $7
+          AND open_since_ms IS NOT DISTINCT FROM $8),
+     authorised AS (
+       UPDATE leases
+          SET authorisations = leases.authorisations + 1, open_record_id = $2, open_since_ms = unmoved.now_ms
+         FROM unmoved WHERE leases.attempt_id = unmoved.attempt_id
+       RETURNING leases.attempt_id, leases.expires_at_ms, unmoved.now_ms AS decided_at_ms),
+     recorded AS (
+       INSERT INTO delivery_records (${RECORD_COLUMNS})
+       SELECT $2, decided_at_ms, 'authorised', NULL, $9, $10, $11, attempt_id, $4, $12, $13, $14, $15
+         FROM authorised)
+     SELECT decided_at_ms, expires_at_ms FROM authorised`,
+};
+
+const SETTLE: PreparedStatement = {
+  name: 'delivery_settle',
+  text: `WITH settled AS (
+       INSERT INTO delivery_outcomes (record_id, decided_at_ms, outcome, outcome_at_ms)
+       VALUES ($1, $2, $3, clock_ms()) ON CONFLICT DO NOTHING RETURNING true AS first_word)
+     UPDATE leases
+        SET open_record_id = NULL, open_since_ms = NULL,
+            custody_failures = custody_failures + CASE WHEN $3 = 'custody_failed' THEN 1 ELSE 0 END,
+            authorisations = authorisations
+              - CASE WHEN $3 = 'custody_failed' AND state = 'leased' THEN 1 ELSE 0 END
+       FROM settled WHERE attempt_id = $4 AND open_record_id = $1`,
+};
+
 /** The two statements of a delivery's transaction, and the one that says what became of it. */
 @Injectable()
 export class DeliveryRepository {
   /** Reads everything a delivery is decided by. Nothing is locked. */
   async readFacts(tx: Tx, workerId: string, attemptId: string): Promise<DeliveryFacts> {
-    const [row] = await tx.query<CallerRow & TargetRow>(
-      `SELECT clock_ms() AS now_ms, workers.status AS worker_status, workers.projects,
-              sessions.session_id AS current_session_id, sessions.generation AS session_generation,
-              sessions.expires_at_ms AS session_expires_at_ms,
-              attempts.attempt_id, attempts.attempt_number, attempts.status AS attempt_status,
-              ${runColumns('runs')}, ${leaseColumns('leases')},
-              plan.content_digest, plan.secret_refs, plan.environment_bundle_refs
-         FROM (VALUES ($1::text, $2::text)) AS asked (worker_id, attempt_id)
-         LEFT JOIN workers ON workers.worker_id = asked.worker_id
-         LEFT JOIN worker_sessions sessions ON sessions.worker_id = asked.worker_id
-         LEFT JOIN (attempts
-              JOIN leases ON leases.attempt_id = attempts.attempt_id
-              JOIN runs ON runs.run_id = attempts.run_id
-              JOIN task_execution_revisions plan ON plan.project_id = runs.project_id
-               AND plan.task_id = runs.task_id AND plan.revision = runs.revision)
-           ON attempts.attempt_id = asked.attempt_id`,
-      [workerId, attemptId],
-    );
+    const [row] = await tx.query<CallerRow & TargetRow>(FACTS, [workerId, attemptId]);
     if (!row) throw new Error('a statement without a condition returns a row');
     return factsOf(row);
   }
@@ -87,44 +124,24 @@ export class DeliveryRepository {
     read: Lease,
     limits: Pick<DeliveryLimits, 'maxAuthorisations' | 'maxCustodyFailures'>,
   ): Promise<{ decidedAtMs: number; expiresAtMs: number } | null> {
-    const [row] = await tx.queryAndCommit<{ decided_at_ms: number; expires_at_ms: number }>(
-      `WITH locked AS MATERIALIZED (SELECT * FROM leases WHERE attempt_id = $1 FOR UPDATE),
-       observed AS MATERIALIZED (SELECT locked.*, clock_ms() AS now_ms FROM locked),
-       unmoved AS MATERIALIZED (
-         SELECT attempt_id, now_ms FROM observed
-          WHERE state = 'leased' AND version = $3 AND generation = $4 AND token_digest = $5
-            AND custody_failures < $16
-            AND expires_at_ms > now_ms AND authorisations = $6 AND authorisations < $7
-            AND open_since_ms IS NOT DISTINCT FROM $8),
-       authorised AS (
-         UPDATE leases
-            SET authorisations = leases.authorisations + 1, open_record_id = $2, open_since_ms = unmoved.now_ms
-           FROM unmoved WHERE leases.attempt_id = unmoved.attempt_id
-         RETURNING leases.attempt_id, leases.expires_at_ms, unmoved.now_ms AS decided_at_ms),
-       recorded AS (
-         INSERT INTO delivery_records (${RECORD_COLUMNS})
-         SELECT $2, decided_at_ms, 'authorised', NULL, $9, $10, $11, attempt_id, $4, $12, $13, $14, $15
-           FROM authorised)
-       SELECT decided_at_ms, expires_at_ms FROM authorised`,
-      [
-        record.attemptId,
-        record.recordId,
-        read.version,
-        read.generation,
-        read.tokenDigest,
-        read.authorisations,
-        limits.maxAuthorisations,
-        read.openSinceMs,
-        record.workerId,
-        record.sessionId,
-        record.runId,
-        record.secretCount,
-        record.bundleCount,
-        record.certificateSerial,
-        record.requestDigest,
-        limits.maxCustodyFailures,
-      ],
-    );
+    const [row] = await tx.queryAndCommit<{ decided_at_ms: number; expires_at_ms: number }>(AUTHORISE, [
+      record.attemptId,
+      record.recordId,
+      read.version,
+      read.generation,
+      read.tokenDigest,
+      read.authorisations,
+      limits.maxAuthorisations,
+      read.openSinceMs,
+      record.workerId,
+      record.sessionId,
+      record.runId,
+      record.secretCount,
+      record.bundleCount,
+      record.certificateSerial,
+      record.requestDigest,
+      limits.maxCustodyFailures,
+    ]);
     return row ? { decidedAtMs: row.decided_at_ms, expiresAtMs: row.expires_at_ms } : null;
   }
 
@@ -182,18 +199,7 @@ export class DeliveryRepository {
     record: { readonly recordId: string; readonly decidedAtMs: number; readonly attemptId: string },
     outcome: 'sent' | 'custody_failed' | 'aborted',
   ): Promise<void> {
-    await tx.query(
-      `WITH settled AS (
-         INSERT INTO delivery_outcomes (record_id, decided_at_ms, outcome, outcome_at_ms)
-         VALUES ($1, $2, $3, clock_ms()) ON CONFLICT DO NOTHING RETURNING true AS first_word)
-       UPDATE leases
-          SET open_record_id = NULL, open_since_ms = NULL,
-              custody_failures = custody_failures + CASE WHEN $3 = 'custody_failed' THEN 1 ELSE 0 END,
-              authorisations = authorisations
-                - CASE WHEN $3 = 'custody_failed' AND state = 'leased' THEN 1 ELSE 0 END
-         FROM settled WHERE attempt_id = $4 AND open_record_id = $1`,
-      [record.recordId, record.decidedAtMs, outcome, record.attemptId],
-    );
+    await tx.query(SETTLE, [record.recordId, record.decidedAtMs, outcome, record.attemptId]);
   }
 }
 
