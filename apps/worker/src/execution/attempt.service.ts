@@ -19,7 +19,8 @@ import type { Attempt } from './attempt.js';
 import { ConclusionService } from './conclusion.service.js';
 import { exitOf } from './exit.js';
 import { AttemptRefused } from './halt.js';
-import { Launcher, type Launched } from './launcher.js';
+import { Launcher, type Launched, type LaunchPlan } from './launcher.js';
+import { discardChannels, type OutputChannels } from './output-channels.js';
 import { PreparationService, type Prepared } from './preparation.service.js';
 import { recordUntilWritten } from './record-until-written.js';
 import { Shutdown } from './shutdown.js';
@@ -101,15 +102,23 @@ export class AttemptService {
     await this.processes.clear(attempt);
     const prepared = await this.preparation.prepare(attempt);
     let artifact: LogArtifact | null = null;
+    let channels: OutputChannels | null = null;
     try {
       const launch = launchOf(attempt);
       artifact = await this.#allocate(launch, prepared);
+      channels = await this.#openChannels();
       this.steps.reached('artifact_allocated', { ...names, unmaskable: prepared.patterns.unmaskable });
       // The fence is checked with control once more; between here and the exec stands only what must.
       await attempt.lease.confirm(halt.signal);
       halt.throwIfRequested();
-      return { launch, artifact, prepared, launched: await this.#execute(attempt, launch, prepared) };
+      return {
+        launch,
+        artifact,
+        prepared,
+        launched: await this.#execute(attempt, launch, { ...prepared, channels }),
+      };
     } catch (error) {
+      if (channels) discardChannels(channels);
       prepared.handover.fill(0);
       prepared.patterns.forget();
       await artifact?.finish();
@@ -117,11 +126,11 @@ export class AttemptService {
     }
   }
 
-  async #execute(attempt: Attempt, launch: Launch, prepared: Prepared): Promise<Launched> {
+  async #execute(attempt: Attempt, launch: Launch, plan: Omit<LaunchPlan, 'slot'>): Promise<Launched> {
     const { slot, names, lease } = attempt;
     await this.#recordOrRefuse(attempt, { kind: 'launching', launch });
     if (!lease.isHeld) throw new AttemptRefused('lease_lost');
-    const launched = this.launcher.launch({ slot, ...prepared });
+    const launched = this.launcher.launch({ slot, ...plan });
     const { identity } = launched;
     this.steps.reached('spawned', { ...names, pid: identity.pid });
     const settled = new AbortController();
@@ -131,7 +140,6 @@ export class AttemptService {
       await launched.executing;
     } catch (error) {
       await this.processes.end(attempt, identity);
-      for (const stream of [launched.stdout, launched.stderr]) stream.destroy();
       throw error;
     } finally {
       settled.abort();
@@ -287,6 +295,14 @@ export class AttemptService {
     await recordUntilWritten(this.inbox, slot, event, patience, (error) => {
       this.log.failure('inbox_unwritable', error, names);
     });
+  }
+
+  async #openChannels(): Promise<OutputChannels> {
+    try {
+      return await this.launcher.openChannels();
+    } catch {
+      throw new AttemptRefused('artifact_unavailable');
+    }
   }
 
   async #allocate(launch: Launch, { patterns }: Prepared): Promise<LogArtifact> {

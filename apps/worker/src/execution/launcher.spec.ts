@@ -13,8 +13,15 @@ const SHARED: Isolation = { kind: 'shared_uid', uid: process.getuid?.() ?? -1 };
 const PER_SLOT: Isolation = { kind: 'uid_per_slot', baseUid: TEST_BASE_UID + 100 };
 const SLOT = 7;
 
-const launcherFor = (isolation: Isolation): Launcher =>
-  new Launcher(Object.assign(Object.create(WorkerConfig.prototype) as WorkerConfig, { isolation }));
+const stateDirectory = mkdtempSync(join(tmpdir(), 'valise-launcher-'));
+afterAll(() => {
+  rmSync(stateDirectory, { recursive: true });
+});
+
+const launcherFor = (isolation: Isolation): Launcher => {
+  const config = Object.create(WorkerConfig.prototype) as WorkerConfig;
+  return new Launcher(Object.assign(config, { isolation, stateDirectory }));
+};
 
 async function textOf(stream: Readable): Promise<string> {
   let text = '';
@@ -36,7 +43,8 @@ async function run(
     { name: 'PATH', value: Buffer.from('/usr/bin:/bin') },
     { name: 'SECRET', value: Buffer.from(value) },
   ]);
-  const launched = launcher.launch({ slot: SLOT, argv, workingDirectory, handover });
+  const channels = await launcher.openChannels();
+  const launched = launcher.launch({ slot: SLOT, argv, workingDirectory, handover, channels });
   await launched.executing;
   const [stdout, end] = await Promise.all([textOf(launched.stdout), launched.ended, textOf(launched.stderr)]);
   expect(handover.every((byte) => byte === 0)).toBe(true);
@@ -58,15 +66,8 @@ describe.each([
   ['the worker’s own uid', SHARED],
   ...(IS_ROOT ? [['a uid per slot', PER_SLOT] as const] : []),
 ] as const)('a task under %s', (_, isolation) => {
-  let directory: string;
   const launcher = launcherFor(isolation);
-
-  beforeAll(() => {
-    directory = mkdtempSync(join(tmpdir(), 'valise-launcher-'));
-  });
-  afterAll(() => {
-    rmSync(directory, { recursive: true });
-  });
+  afterAll(() => launcher.onModuleDestroy());
 
   it('has exactly the environment it was given', async () => {
     const { stdout } = await run(launcher, ['/bin/cat', '/proc/self/environ'], { value: "a'\n$b" });
@@ -152,7 +153,9 @@ describe.each([
 
 (IS_ROOT ? describe : describe.skip)('a slot', () => {
   it('has a uid and gid of its own and no other group', async () => {
-    const { stdout } = await run(launcherFor(PER_SLOT), shell('id -u; id -g; id -G'));
+    const launcher = launcherFor(PER_SLOT);
+    const { stdout } = await run(launcher, shell('id -u; id -g; id -G'));
+    await launcher.onModuleDestroy();
     const uid = String(TEST_BASE_UID + 100 + SLOT);
     expect(stdout).toBe(`${uid}\n${uid}\n${uid}\n`);
   });

@@ -1,12 +1,14 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { ValiseError, type ReasonCode } from '@valise/contracts/failure';
 import { WorkerConfig } from '../config/worker-config.js';
 import type { ProcessIdentity } from '../inbox/inbox-record.js';
 import { AttemptRefused } from './halt.js';
 import { LAUNCH_SCRIPT, LAUNCH_SHELL } from './launch-shell.js';
+import { closeWriters, OutputSockets, type OutputChannels } from './output-channels.js';
 import { identify } from './process-table.js';
 
 export interface LaunchPlan {
@@ -15,6 +17,8 @@ export interface LaunchPlan {
   readonly workingDirectory: string;
   /** As `writeHandover` makes it; zeroed once the child has it. */
   readonly handover: Buffer;
+  /** As `openChannels` makes them; the writing ends are the task's alone afterwards. */
+  readonly channels: OutputChannels;
 }
 
 export interface ProcessEnd {
@@ -36,12 +40,14 @@ export interface Launched {
 
 /** Starts tasks: own session, own uid where the worker is root, an environment that holds nothing of ours. */
 @Injectable()
-export class Launcher {
+export class Launcher implements OnModuleDestroy {
   readonly #wrapper: readonly string[];
   readonly #baseUid: number | null;
+  readonly #sockets: OutputSockets;
 
   /** @throws ValiseError configuration_invalid when the worker is root and cannot give slots a uid */
-  constructor({ isolation }: WorkerConfig) {
+  constructor({ isolation, stateDirectory }: WorkerConfig) {
+    this.#sockets = new OutputSockets(join(stateDirectory, 'outputs'));
     this.#baseUid = isolation.kind === 'uid_per_slot' ? isolation.baseUid : null;
     const hasSetpriv = spawnSync('setpriv', [...DROP, '--', '/bin/true'], { stdio: 'ignore' }).status === 0;
     if (this.#baseUid !== null && !hasSetpriv) {
@@ -50,22 +56,30 @@ export class Launcher {
     this.#wrapper = hasSetpriv ? ['setpriv', ...DROP] : [];
   }
 
+  /** What a launch needs that has to be waited for. @throws when it is not to be had at the moment */
+  openChannels(): Promise<OutputChannels> {
+    return this.#sockets.open();
+  }
+
   /**
    * Spawns at once; nothing is awaited before the child exists.
    * @throws AttemptRefused when it does not come to exist
    */
-  launch({ slot, argv, workingDirectory, handover }: LaunchPlan): Launched {
+  launch({ slot, argv, workingDirectory, handover, channels }: LaunchPlan): Launched {
     const shell = [LAUNCH_SHELL, '-c', LAUNCH_SCRIPT, 'sh', workingDirectory, ...argv];
     const [file = LAUNCH_SHELL, ...args] = [...this.#wrapperOf(slot), ...shell];
-    const child = spawned(file, args, handover);
-    const [, stdout, stderr, environment, marks] = child.stdio as unknown as Streams;
+    const child = spawned(file, args, handover, channels);
+    const [, , , environment, marks] = child.stdio as unknown as Streams;
     feed(environment, handover);
-    // Node discards what nobody reads when the child exits; a listener makes it wait for its reader.
-    for (const output of [stdout, stderr]) output.on('readable', () => undefined);
+    const [stdout, stderr] = [channels.stdout.output, channels.stderr.output];
     const identity = child.pid === undefined ? null : identify(child.pid);
     if (!identity) throw new AttemptRefused('out_of_memory');
     const ended = endOf(child);
     return { identity, stdout, stderr, ended, executing: assertExecuted(marks, stderr, ended) };
+  }
+
+  onModuleDestroy(): Promise<void> {
+    return this.#sockets.close();
   }
 
   #wrapperOf(slot: number): readonly string[] {
@@ -78,15 +92,21 @@ export class Launcher {
 /** A killed worker takes the task along, and nothing the task executes gains a privilege. */
 const DROP = ['--no-new-privs', '--pdeathsig', 'KILL'];
 
-type Streams = [null, Readable, Readable, Writable, Readable];
+type Streams = [null, null, null, Writable, Readable];
 
-function spawned(file: string, args: readonly string[], handover: Buffer): ChildProcess {
+function spawned(
+  file: string,
+  args: readonly string[],
+  handover: Buffer,
+  channels: OutputChannels,
+): ChildProcess {
+  const { stdout, stderr } = channels;
   try {
     const child = spawn(file, args, {
       env: {},
       cwd: '/',
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+      stdio: ['ignore', stdout.writer, stderr.writer, 'pipe', 'pipe'],
     });
     // Told by the missing pid already; without a listener it would end the worker.
     child.on('error', () => undefined);
@@ -94,6 +114,8 @@ function spawned(file: string, args: readonly string[], handover: Buffer): Child
   } catch (error) {
     handover.fill(0);
     throw new AttemptRefused(reasonOfErrno((error as NodeJS.ErrnoException).code));
+  } finally {
+    closeWriters(channels);
   }
 }
 
