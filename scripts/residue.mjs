@@ -1,32 +1,60 @@
 /**
- * Delivers canaries through a real control, in every way a client may behave, and looks for them in its memory one second
- * after the last delivery. Needs Linux, and root or the same user.
+ * Delivers canaries through a real control, in every way a client may behave, and has tasks run with others on a real
+ * worker; looks for them in the memory of each, one second after the last delivery or the task's end. Needs Linux, and root
+ * or the same user.
  *
- *   npm run residue [-- --short] [--json]      --json: the last line is one JSON object
+ *   npm run residue [-- --short] [--only control|worker] [--json]      --json: the last line is one JSON object
  */
 import './node-version.mjs';
 
-const { giveUp, prepare } = await import('./prepare.mjs');
+const { giveUp, Obstacle, prepare } = await import('./prepare.mjs');
 const { readOptions } = await import('./options.mjs');
+const PROGRAMS = ['control', 'worker'];
 
 async function main() {
-  const { short, json } = readOptions({ short: { type: 'boolean' }, json: { type: 'boolean' } });
-  await prepare(['control']);
+  const { short, only, json } = readOptions({
+    short: { type: 'boolean' },
+    only: { type: 'string' },
+    json: { type: 'boolean' },
+  });
+  if (only !== undefined && !PROGRAMS.includes(only))
+    throw new Obstacle(`--only is ${PROGRAMS.join(' or ')}.`);
+  await prepare(PROGRAMS);
   const { load } = await import('./typescript.mjs');
   const { TestDatabase } = load('test/support/postgres.ts');
   const { FULL, measureResidue, SHORT } = load('test/residue/residue.ts');
-  const database = await TestDatabase.create();
-  try {
-    const report = await measureResidue(database, short ? SHORT : FULL);
-    const { deliveries, canaries, found, controlSeen, searchedBytes } = report;
-    console.log(`${canaries} canaries, ${deliveries} deliveries, ${searchedBytes} bytes of memory searched`);
-    for (const { canary, form, place } of found) console.log(`FOUND ${canary}, as ${form}, in ${place}`);
-    console.log(`kept on purpose: seen as UTF-8 ${controlSeen.utf8}, as UTF-16 ${controlSeen.utf16}`);
-    if (json) console.log(JSON.stringify(report));
-    process.exitCode = found.length === 0 && controlSeen.utf8 && controlSeen.utf16 ? 0 : 1;
-  } finally {
-    await database.drop();
+  const { FULL_WORKER, measureWorkerResidue, SHORT_WORKER } = load('test/residue/worker-residue.ts');
+  const measures = {
+    control: (database) => measureResidue(database, short ? SHORT : FULL),
+    worker: (database) => measureWorkerResidue(database, short ? SHORT_WORKER : FULL_WORKER),
+  };
+  const reports = {};
+  for (const program of PROGRAMS.filter((program) => only === undefined || only === program)) {
+    const database = await TestDatabase.create();
+    try {
+      reports[program] = await measures[program](database);
+    } finally {
+      await database.drop();
+    }
+    tell(program, reports[program]);
   }
+  const found = Object.values(reports).flatMap((report) => report.found);
+  if (json) console.log(JSON.stringify({ found, ...reports }));
+  process.exitCode = found.length === 0 && Object.values(reports).every(isSearchedWell) ? 0 : 1;
+}
+
+function tell(program, report) {
+  const { deliveries, tasks, seenWhileRunning, canaries, found, controlSeen, searchedBytes } = report;
+  const work = tasks === undefined ? `${deliveries} deliveries` : `${tasks} tasks`;
+  console.log(`${program}: ${canaries} canaries, ${work}, ${searchedBytes} bytes of memory searched`);
+  for (const { canary, form, place } of found) console.log(`FOUND ${canary}, as ${form}, in ${place}`);
+  console.log(`kept on purpose: seen as UTF-8 ${controlSeen.utf8}, as UTF-16 ${controlSeen.utf16}`);
+  if (tasks !== undefined) console.log(`seen while the task ran: ${seenWhileRunning} of ${tasks}`);
+}
+
+/** What the program holds on purpose was seen. */
+function isSearchedWell({ controlSeen, tasks, seenWhileRunning }) {
+  return controlSeen.utf8 && controlSeen.utf16 && tasks === seenWhileRunning;
 }
 
 main().catch(giveUp);

@@ -140,10 +140,9 @@ async function atRest(program: Program): Promise<Omit<Sample, 'startMs'>> {
 }
 
 async function hasBeat({ database }: Deployment, workerId: string): Promise<boolean> {
-  const beats = await database.query(
-    'SELECT 1 FROM worker_sessions WHERE worker_id = $1 AND version > 0',
-    [workerId],
-  );
+  const beats = await database.query('SELECT 1 FROM worker_sessions WHERE worker_id = $1 AND version > 0', [
+    workerId,
+  ]);
   return beats.length > 0;
 }
 
