@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import { connect } from 'node:tls';
+import { NarrowPath, SLOW } from '../support/narrow-path.js';
 import { WireConnection, type WireCaller } from '../support/wire-connection.js';
 
 /** Asks for one delivery after the other with `requests`, and behaves in its own way. */
 export type Client = (caller: WireCaller, requests: readonly Buffer[]) => Promise<void>;
 
-const SLOW_MS = 20;
+const LANES = 4;
 
 /** All of them over one connection. */
 async function kept(caller: WireCaller, requests: readonly Buffer[]): Promise<void> {
@@ -23,28 +22,33 @@ async function fresh(caller: WireCaller, requests: readonly Buffer[]): Promise<v
   }
 }
 
-/** Waits before it takes the next piece of an answer. */
-async function slow(caller: WireCaller, requests: readonly Buffer[]): Promise<void> {
-  const connection = await WireConnection.open(caller);
-  connection.socket.on('data', () => {
-    connection.socket.pause();
-    setTimeout(() => connection.socket.resume(), SLOW_MS);
-  });
-  for (const request of requests) await asked(connection, request);
-  connection.close();
-}
-
 /** Takes the first piece of an answer and is gone. */
 async function leaving(caller: WireCaller, requests: readonly Buffer[]): Promise<void> {
   for (const request of requests) {
-    const socket = connect({ ...caller, host: '127.0.0.1', minVersion: 'TLSv1.3' });
-    socket.on('error', () => undefined);
-    await once(socket, 'secureConnect');
-    socket.write(request);
-    await once(socket, 'data');
-    socket.destroy();
+    const connection = await WireConnection.open(caller);
+    connection.socket.write(request);
+    await Promise.race([
+      new Promise((resolve) => connection.socket.once('data', resolve)),
+      connection.closed,
+    ]);
+    connection.close();
   }
 }
+
+/** Several of `client` at once, on a line so bad that control holds what it has written for a while. */
+const onNarrowLine =
+  (client: Client): Client =>
+  async (caller, requests) => {
+    const path = await NarrowPath.open(caller.port, SLOW);
+    try {
+      const lanes = Array.from({ length: LANES }, (_, lane) =>
+        requests.filter((_, index) => index % LANES === lane),
+      );
+      await Promise.all(lanes.map((lane) => client({ ...caller, port: path.port }, lane)));
+    } finally {
+      await path.close();
+    }
+  };
 
 async function asked(connection: WireConnection, request: Buffer): Promise<void> {
   const { status } = await connection.exchange(request);
@@ -54,6 +58,6 @@ async function asked(connection: WireConnection, request: Buffer): Promise<void>
 export const CLIENTS: Readonly<Record<string, Client>> = {
   'keep-alive': kept,
   'a connection each': fresh,
-  'slow reader': slow,
-  'leaves half-way': leaving,
+  'slow readers': onNarrowLine(kept),
+  'leave half-way': onNarrowLine(leaving),
 };

@@ -41,17 +41,20 @@ const MAX_SECRET_BYTES = 16 * 1024;
 const AFTER_MS = 1000;
 const SETTLE_DEADLINE_MS = 15_000;
 /** With the eight deliveries of a claim, more than the largest scale asks for at once. */
-const CLAIMS = 32;
+const CLAIMS = 64;
 
 /** Delivers canaries in every way through a real control, and then looks for them in its memory. */
 export async function measureResidue(database: TestDatabase, scale: ResidueScale): Promise<ResidueReport> {
-  const keptOnPurpose = { utf8: new Canary('kept as text'), utf16: new Canary('kept as wide text') };
+  const keptOnPurpose = {
+    utf8: new Canary('kept as text'),
+    utf16: new Canary('kept as wide text', 'awkward'),
+  };
   const directory = mkdtempSync(join(tmpdir(), 'valise-residue-'));
   const operatorsFile = join(directory, 'operators.json');
   // Names of operators stay in memory as strings; one with a wide character as UTF-16.
   writeFileSync(
     operatorsFile,
-    JSON.stringify({ ...OPERATORS, [keptOnPurpose.utf8.text]: {}, [`${keptOnPurpose.utf16.text}中`]: {} }),
+    JSON.stringify({ ...OPERATORS, [keptOnPurpose.utf8.text]: {}, [keptOnPurpose.utf16.text]: {} }),
     { mode: 0o600 },
   );
   const deployment = await Deployment.start(database, { VALISE_OPERATORS_FILE: operatorsFile });
@@ -97,10 +100,12 @@ async function deliverCanaries(
   for (const size of bundleBytes) {
     for (const count of times) {
       for (const [name, client] of Object.entries(CLIENTS)) {
-        const canary = new Canary(`${size} bytes × ${count}, ${name}`);
-        canaries.push(canary);
-        deployment.lay(secret, canary.bytes(Math.min(size, MAX_SECRET_BYTES)));
-        deployment.lay(bundle, canary.bytes(size));
+        const label = `${size} bytes × ${count}, ${name}`;
+        const plain = new Canary(label);
+        const awkward = new Canary(`${label}, awkward`, 'awkward');
+        canaries.push(plain, awkward);
+        deployment.lay(secret, plain.bytes(Math.min(size, MAX_SECRET_BYTES)));
+        deployment.lay(bundle, awkward.bytes(size));
         await stock.refill();
         const requests = Array.from({ length: count }, (_, index) => claims[index % claims.length]!);
         await client(workers[0]!.caller, requests);
