@@ -1,14 +1,28 @@
 import 'reflect-metadata';
 import { NestApplicationContextOptions } from '@nestjs/common/interfaces/nest-application-context-options.interface.js';
 import { NestFactory } from '@nestjs/core';
+import { ValiseError } from '@valise/contracts/failure';
 import { secureOwnProcess } from '@valise/contracts/process';
+import { ownConfig } from './config/config.module.js';
+import { examine, isFit, textOf } from './doctor/doctor.js';
 import { WorkerService } from './execution/worker.service.js';
 import { IdentityRenewal } from './ingress/identity-renewal.js';
 import { IngressClient } from './ingress/ingress-client.js';
 import { EventLog } from './events/event-log.js';
 import { WorkerModule } from './worker.module.js';
 
-async function main(): Promise<void> {
+async function main([command, ...options]: readonly string[]): Promise<void> {
+  if (command === undefined) return work();
+  const isOffline = options.length === 1 && options[0] === '--offline';
+  if (command !== 'doctor' || (options.length > 0 && !isOffline)) {
+    throw new ValiseError('configuration_invalid', { rule: 'the only command is doctor [--offline]' });
+  }
+  const findings = await examine(ownConfig, isOffline);
+  process.stdout.write(textOf(findings));
+  process.exitCode = isFit(findings) ? 0 : 1;
+}
+
+async function work(): Promise<void> {
   const log = new EventLog('info');
   secureOwnProcess((event) => {
     log.warn(event);
@@ -35,4 +49,4 @@ function die(error: unknown): never {
 
 process.on('uncaughtException', die);
 process.on('unhandledRejection', die);
-main().catch(die);
+main(process.argv.slice(2)).catch(die);

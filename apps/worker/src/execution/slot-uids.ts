@@ -22,8 +22,7 @@ export class SlotUids {
    * @throws ValiseError configuration_invalid naming the setting and the rule
    */
   static async reserve(uids: readonly number[], directory = LOCK_DIRECTORY): Promise<SlotUids> {
-    if (uids.includes(KILLER_UID)) throw invalidSetting(SETTING, `must leave ${KILLER_UID} free`);
-    await assertUnnamed([...uids, KILLER_UID]);
+    await assertUnnamed(uids);
     const locks: FileHandle[] = [];
     try {
       await makePrivateDirectory(directory);
@@ -45,8 +44,13 @@ export class SlotUids {
   }
 }
 
-/** A slot's uid is its gid too, so neither may be somebody's. */
-async function assertUnnamed(uids: readonly number[]): Promise<void> {
+/**
+ * A slot's uid is its gid too, so neither may be somebody's.
+ * @throws ValiseError configuration_invalid naming the setting and the rule
+ */
+export async function assertUnnamed(slotUids: readonly number[]): Promise<void> {
+  if (slotUids.includes(KILLER_UID)) throw invalidSetting(SETTING, `must leave ${KILLER_UID} free`);
+  const uids = [...slotUids, KILLER_UID];
   for (const file of ['/etc/passwd', '/etc/group']) {
     const lines = (await textOf(file)).split('\n');
     const named = new Set(lines.map((line) => line.split(':')[ID_FIELD]));
