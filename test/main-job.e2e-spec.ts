@@ -2,12 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createHash, randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { createSecretReference, textOfLog, writeEnvironmentBundle } from '@valise/contracts/documents';
 import type { RunView } from '@valise/contracts/wire';
-import { searchDatabase } from '../apps/cli/src/demo/database-search.js';
-import { patternsOf, type Needle } from '../apps/cli/src/demo/needles.js';
-import { Search } from '../apps/cli/src/demo/search.js';
 import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/postgres-world.js';
@@ -205,46 +201,4 @@ describe('a task', () => {
     expect(attemptOf(run)).toMatchObject({ status: 'cancelled', reasonCode: 'stopped_by_operator' });
     expect(commandLines()).not.toContain('sleep 987654');
   }, 60_000);
-});
-
-describe('names and values', () => {
-  it('stand in no column, file, inbox or log of ours once the task has run, at log level trace', async () => {
-    const nonce = randomUUID().replaceAll('-', '');
-    const bundle = {
-      [`CANARY_NAME_${nonce}`]: `canary-bundle-${nonce}`,
-      [`OTHER_${nonce}`]: `two\nlines-${nonce}`,
-    };
-    const runId = await deployment().run(
-      task(`echo "$CANARY_NAME_${nonce}" > /dev/null; echo done`, bundle, `canary-secret-${nonce}`),
-    );
-    // The command itself names a variable; that is the publisher's choice, so the search leaves that name out.
-    expect((await deployment().ended(runId)).status).toBe('succeeded');
-    const needle = (kind: Needle['kind'], text: string): Needle => ({
-      label: text,
-      kind,
-      bytes: Buffer.from(text),
-    });
-    const decoy = `decoy-${nonce}`;
-    const needles = [
-      needle('name', `OTHER_${nonce}`),
-      ...Object.values(bundle).map((value) => needle('value', value)),
-      needle('value', `canary-secret-${nonce}`),
-      needle('value', decoy),
-    ];
-    const search = new Search(patternsOf(needles));
-    await database().query('CHECKPOINT');
-    await database().query('CREATE TABLE public.decoys AS SELECT repeat($1::text, 1000) AS decoy', [decoy]);
-    const client = new Client({ connectionString: database().adminUrl });
-    await client.connect();
-    await searchDatabase(client, search);
-    await client.end();
-    const { dataDirectory } = database();
-    if (dataDirectory !== null) await search.tree(dataDirectory);
-    const secrets = join(deployment().directory, 'secrets');
-    await search.tree(deployment().directory, [secrets]);
-    expect(readdirSync(secrets).length).toBeGreaterThan(0);
-    const found = search.sightings.map(({ pattern, place }) => [pattern.needle.label, place]);
-    expect(found.filter(([label]) => label !== decoy)).toEqual([]);
-    expect(found.map(([label]) => label)).toContain(decoy);
-  }, 120_000);
 });
