@@ -50,12 +50,25 @@ function heartbeat({ worker }: Crowd): Buffer {
   return request(worker, 'heartbeat', body, Buffer.byteLength(body));
 }
 
-function request(worker: PlayedWorker, operation: string, body: string, length: number): Buffer {
+function request(
+  worker: PlayedWorker,
+  operation: string,
+  body: string,
+  length: number,
+  type = 'application/json',
+): Buffer {
   const path = `/api/v3/worker-ingress/workers/${worker.workerId}/sessions/${worker.sessionId}/${operation}`;
   return Buffer.from(
-    `POST ${path} HTTP/1.1\r\nhost: control\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${body}`,
+    `POST ${path} HTTP/1.1\r\nhost: control\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n${body}`,
   );
 }
+
+/** The head of an upload of so many bytes, with those of them that come. */
+function upload({ worker }: Crowd, length: number, body: string): Buffer {
+  return request(worker, 'artifacts', body, length, 'application/vnd.qinglong.worker-artifact');
+}
+
+const codeOf = (problem: string): unknown => (JSON.parse(problem) as { code: unknown }).code;
 
 /** An administrator's transaction that holds the worker's session row: its calls hang until the answer is called. */
 async function holdSession({ worker }: Crowd): Promise<() => Promise<void>> {
@@ -114,6 +127,7 @@ describe('a worker with more calls than its share', () => {
     const all = await answers;
     const refused = all.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(TOO_MANY);
+    for (const { problem } of refused) expect(codeOf(problem)).toBe('rate_limited');
     for (const { status, head } of all) {
       // A turn that came too late is told so too.
       expect([200, 429, 503]).toContain(status);
@@ -142,6 +156,55 @@ describe('a worker with more calls than its share', () => {
     const both = Buffer.concat([heartbeat(other), heartbeat(other)]);
     await expect(connection.exchange(both)).rejects.toThrow('ended before its answer');
     await plain().until('valise_admission_waiting{listener="ingress",kind="call"}', 0);
+  });
+});
+
+describe('uploads that take every place', () => {
+  const CALLERS = 6;
+  /** One caller's transfers in the house at once, of which so many have their turn. */
+  const TRANSFERS = 16;
+  const TURNS = 4;
+  let crowds: Crowd[];
+  let open: WireConnection[];
+  let next: Crowd;
+
+  beforeAll(async () => {
+    crowds = await Promise.all(Array.from({ length: CALLERS }, (_, index) => crowd(`uploader-${index}`)));
+    next = await crowd('next');
+    const each = await Promise.all(crowds.map(({ caller }) => connections(caller, TRANSFERS)));
+    open = each.flat();
+    for (const [index, some] of each.entries())
+      for (const connection of some) connection.socket.write(upload(crowds[index]!, 1000, ''));
+    await plain().until('valise_admission_running{listener="ingress",kind="transfer"}', CALLERS * TURNS);
+    await plain().until(
+      'valise_admission_waiting{listener="ingress",kind="transfer"}',
+      CALLERS * (TRANSFERS - TURNS),
+    );
+  }, 60_000);
+
+  afterAll(async () => {
+    for (const connection of open) connection.close();
+    for (const { worker } of [...crowds, next]) worker.client.close();
+    await plain().until('valise_admission_waiting{listener="ingress",kind="transfer"}', 0);
+  });
+
+  it('leave none for anybody’s next: it is told to come again, on a connection that goes on', async () => {
+    const connection = await WireConnection.open(next.caller);
+    const { status, head, problem } = await connection.exchange(upload(next, 2, 'no'));
+    expect([status, codeOf(problem)]).toEqual([503, 'worker_ingress_unavailable']);
+    expect(head).toMatch(/^content-type: application\/problem\+json$/im);
+    expect(head).toMatch(/^retry-after: 1$/im);
+    expect(head).not.toMatch(/^connection: close$/im);
+    expect((await connection.exchange(heartbeat(next))).status).toBe(200);
+    connection.close();
+  });
+
+  it('are too many for a caller that has its share: it is told that it is the one', async () => {
+    const connection = await WireConnection.open(crowds[0]!.caller);
+    const { status, problem } = await connection.exchange(upload(crowds[0]!, 2, 'no'));
+    expect([status, codeOf(problem)]).toEqual([429, 'rate_limited']);
+    expect((await connection.exchange(heartbeat(crowds[0]!))).status).toBe(200);
+    connection.close();
   });
 });
 
