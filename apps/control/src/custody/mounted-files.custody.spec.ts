@@ -83,12 +83,12 @@ describe('mounted files', () => {
     expect((await resolve()).values[0]?.value).toHaveLength(0);
   });
 
-  it('are wiped by whoever received them', async () => {
+  it('are forgotten by whoever received them', async () => {
     lay(token, 'secr3t');
     lay(bundle, '{}');
     const material = await resolve();
     material.wipe();
-    expect(material.values[0]?.value.equals(Buffer.alloc(6))).toBe(true);
+    expect(material.values[0]?.value).toHaveLength(0);
   });
 
   it('have no negative cache: a secret that appears is found by the next request', async () => {

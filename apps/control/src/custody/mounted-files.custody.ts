@@ -1,4 +1,5 @@
 import { projectionFileName } from '@valise/contracts/documents';
+import { forget } from '@valise/contracts/process';
 import type { Projection } from './projection.js';
 import type { ReadGate } from './read-gate.js';
 import {
@@ -16,7 +17,7 @@ const MAX_BUNDLE_BYTES = 96 * 1024;
 const LOOK_AGAIN_MS = 16;
 
 /** Reads projections of one generation, in their order. @throws CustodyError */
-export type ReadProjections = (projections: readonly Projection[]) => Promise<Buffer[]>;
+export type ReadProjections = (projections: readonly Projection[]) => Promise<Buffer<ArrayBuffer>[]>;
 
 /** Secret material in files below one directory, each named by the digest of its reference (wire.md §1). */
 export class MountedFilesCustody extends SecretCustody {
@@ -63,7 +64,7 @@ export class MountedFilesCustody extends SecretCustody {
       values: read.slice(0, secretRefs.length),
       environmentBundles: read.slice(secretRefs.length),
       wipe: () => {
-        for (const { value } of read) value.fill(0);
+        for (const { value } of read) forget(value);
       },
     };
   }

@@ -61,7 +61,7 @@ export class ProjectedFile {
   }
 
   /** The whole content, in a buffer of its own. @throws CustodyError torn, when the file changed under the read */
-  read(): Buffer {
+  read(): Buffer<ArrayBuffer> {
     const size = Number(this.before.size);
     // One byte more than expected, so that a file that grew is seen; never a pooled or in-heap buffer (memory.md).
     const bytes = Buffer.from(new ArrayBuffer(Math.max(size + 1, 128)));

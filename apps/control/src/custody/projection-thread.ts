@@ -10,7 +10,7 @@ export interface ReadOrder {
 
 /** What a thread answers: the content, whose memory is handed over and not copied, or the fault. */
 export type ReadResult =
-  | { readonly contents: readonly Uint8Array[] }
+  | { readonly contents: readonly Uint8Array<ArrayBuffer>[] }
   | { readonly fault: CustodyFault; readonly projection: string | null };
 
 parentPort?.on('message', ({ directory, projections }: ReadOrder) => {
@@ -18,7 +18,7 @@ parentPort?.on('message', ({ directory, projections }: ReadOrder) => {
     const contents = readProjections(directory, projections);
     parentPort?.postMessage(
       { contents } satisfies ReadResult,
-      contents.map(({ buffer }) => buffer as ArrayBuffer),
+      contents.map(({ buffer }) => buffer),
     );
   } catch (error) {
     const { fault, projection } =

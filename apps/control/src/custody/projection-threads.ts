@@ -9,7 +9,7 @@ const HEAP_MIB = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16 };
 
 /** Settles the read that a thread is busy with. */
 interface Reading {
-  resolve(contents: Buffer[]): void;
+  resolve(contents: Buffer<ArrayBuffer>[]): void;
   reject(error: Error): void;
 }
 
@@ -25,7 +25,7 @@ export class ProjectionThreads {
   constructor(private readonly directory: string) {}
 
   /** @throws CustodyError */
-  read(projections: readonly Projection[]): Promise<Buffer[]> {
+  read(projections: readonly Projection[]): Promise<Buffer<ArrayBuffer>[]> {
     const thread = this.idle.pop() ?? this.start();
     return new Promise((resolve, reject) => {
       this.busy.set(thread, { resolve, reject });

@@ -16,11 +16,14 @@ const groups = new Set([...(process.getgroups?.() ?? []), process.getgid?.() ?? 
  * It blocks for as long as the file system does.
  * @throws CustodyError; then nothing is kept of what was read before it
  */
-export function readProjections(directory: string, projections: readonly Projection[]): Buffer[] {
+export function readProjections(
+  directory: string,
+  projections: readonly Projection[],
+): Buffer<ArrayBuffer>[] {
   const root = realRoot(directory);
   const generation = generationOf(root);
   const files: ProjectedFile[] = [];
-  const read: Buffer[] = [];
+  const read: Buffer<ArrayBuffer>[] = [];
   try {
     for (const { name, maxBytes } of projections)
       files.push(ProjectedFile.open(root, name, maxBytes, groups));

@@ -7,7 +7,7 @@ export interface AuthorisedReferences {
 /** One reference's bytes, exactly as the store holds them. */
 export interface SecretBytes {
   readonly secretRef: string;
-  readonly value: Buffer;
+  readonly value: Buffer<ArrayBuffer>;
 }
 
 /** What a custody hands out; whoever receives it calls `wipe` on every way out. */

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { DeliveryAuthority, type DeliveryGrant, type DeliveryOutcome } from '@valise/authority';
 import { writeDeliveryResponse } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
+import { forget } from '@valise/contracts/process';
 import type { SecretDeliveryRequest } from '@valise/contracts/wire';
 import { CustodyError, SecretCustody } from '../custody/secret-custody.js';
 import type { Place } from '../admission/admission.js';
@@ -40,15 +41,16 @@ export class DeliveryService {
     place.rest();
     const deadlineAtMs = grant.respondByMs;
     const document = await this.timed('custody', () => this.prepare(grant, deadlineAtMs));
+    const { length } = document;
     const outcome = await this.timed('write', () =>
       sendDocument(response, document, deadlineAtMs - performance.now()),
     );
-    if (outcome === 'sent') this.metrics.count('valise_delivered_bytes_total', {}, document.length);
+    if (outcome === 'sent') this.metrics.count('valise_delivered_bytes_total', {}, length);
     await this.settle(grant, outcome);
   }
 
   /** The response document. Nothing of the material outlives this call but the document itself. */
-  private async prepare(grant: DeliveryGrant, deadlineAtMs: number): Promise<Buffer> {
+  private async prepare(grant: DeliveryGrant, deadlineAtMs: number): Promise<Buffer<ArrayBuffer>> {
     try {
       const material = await this.custody.resolve(grant, deadlineAtMs);
       try {
@@ -63,7 +65,7 @@ export class DeliveryService {
           environmentBundles,
         });
         if (performance.now() < deadlineAtMs) return document;
-        document.fill(0);
+        forget(document);
         throw new CustodyError('deadline', null);
       } finally {
         material.wipe();

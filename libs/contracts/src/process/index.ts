@@ -1,3 +1,4 @@
+export { forget, offHeap } from './off-heap.js';
 export {
   forbidCoreFiles,
   inheritableDescriptors,

@@ -20,7 +20,7 @@ type Part = string | { readonly value: Uint8Array; readonly length: number };
  * @throws ValiseError REMOTE_SECRET_DELIVERY_INVALID for material that breaks its budget, has a NUL or is no UTF-8;
  * REMOTE_SECRET_DELIVERY_TOO_LARGE where legal material passes 256 KiB once it is escaped
  */
-export function writeDeliveryResponse(response: DeliverySubject & DeliveredMaterial): Buffer {
+export function writeDeliveryResponse(response: DeliverySubject & DeliveredMaterial): Buffer<ArrayBuffer> {
   const { values, environmentBundles } = response;
   assertDeliverySubject(response, {
     secretRefs: values.map(({ secretRef }) => secretRef),
