@@ -4,17 +4,19 @@ import type { DynamicModule, Type } from '@nestjs/common';
 import type { HttpsOptions } from '@nestjs/common/interfaces/external/https-options.interface.js';
 import { NestFactory, Reflector } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
-import type { Express } from 'express';
+import type { Express, NextFunction, Request, Response } from 'express';
 import type { ListenAddress } from '@valise/contracts/settings';
 import { nestLog } from '../log/log.js';
 import { AdmissionGuard } from '../admission/admission.guard.js';
 import { type Admissions, LIFETIME_MS } from '../admission/admissions.js';
 import { answerClientErrors } from './client-error.js';
 import { Connections } from './connections.js';
+import type { Drain } from './drain.js';
 import { DtoPipe } from './dto.pipe.js';
 import { FailureFilter } from './failure.filter.js';
 import type { ListenerCodes } from './listener-codes.js';
-import { requestLine, type RequestLineOptions } from './request-line.js';
+import { protectAnswer } from './protected-answer.js';
+import { recordRequest, type RequestRecordOptions } from './request-record.js';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -26,7 +28,8 @@ const STALLED_MS = 20_000;
 const CHECK_INTERVAL_MS = 1000;
 
 /** What a listener is made of, beside its module. */
-export interface ListenerOptions extends RequestLineOptions {
+export interface ListenerOptions extends RequestRecordOptions {
+  readonly drain: Drain;
   readonly codes: ListenerCodes;
   readonly maxConnections: number;
   /** Null for the plain address. */
@@ -44,12 +47,21 @@ export async function createListener(
   module: Type | DynamicModule,
   options: ListenerOptions,
 ): Promise<Listener> {
-  const { codes, log, mutualTls, maxConnections } = options;
+  const { codes, log, drain, mutualTls, maxConnections } = options;
   const adapter = new ExpressAdapter();
   const express = adapter.getInstance<Express>();
   // An ETag is a hash of the body, which may be a secret; nothing of ours is ever revalidated.
   express.set('etag', false).set('x-powered-by', false).set('query parser', false);
-  express.use(requestLine(options));
+  express.use((request: Request, response: Response, next: NextFunction) => {
+    // A pipelined request: its answer would be queued, and a queued answer never says that its connection is gone.
+    if (!response.socket) {
+      request.socket.destroy();
+      return;
+    }
+    drain.watch(response);
+    recordRequest(options, protectAnswer(response), request, response);
+    next();
+  });
   const application = await NestFactory.create<NestExpressApplication>(module, adapter, {
     bodyParser: false,
     logger: nestLog(log),
