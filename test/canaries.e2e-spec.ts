@@ -93,12 +93,12 @@ async function searchTables(): Promise<void> {
 async function searchAnswers(runId: string): Promise<void> {
   const run = `projects/${PROJECT}/runs/${runId}`;
   for (const path of [run, `${run}/log`, `${run}/deliveries`, `${run}/nothing`]) {
-    const { body, headers } = await deployment().read(path, {});
-    search.bytes(Buffer.from(body), `answer ${path.split('/').at(-1) ?? ''}`);
-    search.bytes(Buffer.from(JSON.stringify([...headers])), `headers ${path}`);
+    const { text, headers } = await deployment().read(path, {});
+    search.bytes(Buffer.from(text), `answer ${path.split('/').at(-1) ?? ''}`);
+    search.bytes(Buffer.from(JSON.stringify(headers)), `headers ${path}`);
   }
   const part = await deployment().read(`${run}/log`, { range: 'bytes=10-' });
-  search.bytes(Buffer.from(part.body), 'answer part');
+  search.bytes(Buffer.from(part.text), 'answer part');
   const printed = deployment().valise('run', 'log', runId, '--project', PROJECT);
   search.bytes(Buffer.from(printed.stdout + printed.stderr), 'command line');
   const { text } = await new PlainAddress(deployment().ports.plain).get('/metrics');

@@ -1,11 +1,10 @@
-import { connect } from 'node:tls';
-import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { onlyFor, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
 import { newSessionId, type PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { BUNDLE, type Held, PROJECT, registration, SECRET } from './support/postgres-world.js';
+import { wireCaller, WireConnection } from './support/wire-connection.js';
 import type { Answer } from './support/worker-client.js';
 
 const database = useDatabase();
@@ -34,30 +33,24 @@ describe('a caller of the worker-facing listener', () => {
   it.each(['no certificate', 'a certificate of another authority'])(
     'gets no byte of an answer with %s',
     async (which) => {
+      const { pki, ports } = deployment();
+      const caller = wireCaller(ports.ingress, pki.caFile, null);
       const identity = which === 'no certificate' ? {} : await deployment().foreignIdentity();
-      const ca = readFileSync(deployment().pki.caFile);
-      const socket = connect({ port: deployment().ports.ingress, ca, ...identity });
-      let received = 0;
-      socket.on('data', (chunk: Buffer) => (received += chunk.length));
       // In TLS 1.3 the client learns of the refusal only after its own handshake is done.
-      socket.on('secureConnect', () => socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'));
-      socket.on('error', () => undefined);
-      await new Promise((closed) => socket.once('close', closed));
+      const connection = await WireConnection.attempt({ ...caller, ...identity });
+      let received = 0;
+      connection.socket.on('data', (chunk: Buffer) => (received += chunk.length));
+      expect(await connection.ask()).toBe('closed');
       expect(received).toBe(0);
     },
   );
 
   it('speaks TLS 1.3 and nothing older', async () => {
-    const { certificateFile, keyFile } = await deployment().pki.worker('old');
-    const socket = connect({
-      port: deployment().ports.ingress,
-      ca: readFileSync(deployment().pki.caFile),
-      cert: readFileSync(certificateFile),
-      key: readFileSync(keyFile),
-      maxVersion: 'TLSv1.2',
+    const { pki, ports } = deployment();
+    const caller = wireCaller(ports.ingress, pki.caFile, await pki.worker('old'));
+    await expect(WireConnection.open(caller, { maxVersion: 'TLSv1.2' })).rejects.toMatchObject({
+      code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
     });
-    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
-    expect(error.code).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
   });
 
   it.each([

@@ -1,5 +1,3 @@
-import { request } from 'node:https';
-import { text } from 'node:stream/consumers';
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +13,7 @@ import type { TestDatabase } from './postgres.js';
 import { BUNDLE, PROJECT, publication, SECRET } from './postgres-world.js';
 import { PlayedWorker } from './played-worker.js';
 import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
-import { WorkerClient } from './worker-client.js';
+import { type Answer, WorkerClient } from './worker-client.js';
 
 export { TRUST_DOMAIN };
 
@@ -136,32 +134,13 @@ export class Deployment {
   }
 
   /** What the management listener answers to the operator with all rights. */
-  read(
-    path: string,
-    headers: Readonly<Record<string, string>>,
-  ): Promise<{ status: number; headers: Headers; body: string }> {
-    const { certificateFile, keyFile } = this.operator;
-    return new Promise((resolve, reject) => {
-      const asked = request(
-        `https://127.0.0.1:${this.ports.management}/api/v3/${path}`,
-        {
-          headers,
-          ca: readFileSync(this.pki.caFile),
-          cert: readFileSync(certificateFile),
-          key: readFileSync(keyFile),
-        },
-        (answer) => {
-          text(answer).then((body) => {
-            const fields = Object.entries(answer.headers).map(([name, value]): [string, string] => [
-              name,
-              String(value),
-            ]);
-            resolve({ status: answer.statusCode ?? 0, headers: new Headers(fields), body });
-          }, reject);
-        },
-      );
-      asked.on('error', reject).end();
-    });
+  async read(path: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
+    const client = new WorkerClient(this.ports.management, 'alice', this.pki.caFile, this.operator);
+    try {
+      return await client.send('GET', `/api/v3/${path}`, null, headers);
+    } finally {
+      client.close();
+    }
   }
 
   /** Control reads its files again; answers, for each set of them, whether it took them. */
@@ -293,7 +272,8 @@ export class Deployment {
   }
 
   async stop(): Promise<void> {
-    this.management?.close();
+    // There is none where control did not start.
+    if ('management' in this) this.management.close();
     for (const program of [...this.programs].reverse()) await program.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }
