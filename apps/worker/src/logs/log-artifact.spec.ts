@@ -4,7 +4,7 @@ import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { readLogRecords, textOfLog } from '@valise/contracts/documents';
+import { readLogRecords, textOfLog, writeLogRecords } from '@valise/contracts/documents';
 import { WorkerConfig } from '../config/worker-config.js';
 import type { LogArtifact } from './log-artifact.js';
 import type { LogLimits } from './log-file.js';
@@ -55,6 +55,27 @@ async function keptOf(pieces: Iterable<Uint8Array>): Promise<Kept> {
   await collected;
   await artifact.finish();
   return kept();
+}
+
+/** What `act` gives, while the system takes so many bytes of a write that is so long, and none when it is full. */
+async function onDisk<T>(takenOf: (length: number) => number, act: () => Promise<T>): Promise<T> {
+  const probe = await open(join(directory, 'probe'), 'w');
+  const prototype = Object.getPrototypeOf(probe) as FileHandle;
+  await probe.close();
+  const whole = Reflect.get(prototype, 'write') as (...args: unknown[]) => Promise<{ bytesWritten: number }>;
+  const write = jest.spyOn(prototype, 'write').mockImplementation(async function (
+    this: FileHandle,
+    ...[bytes, offset, length, position]: unknown[]
+  ) {
+    const taken = Math.min(takenOf(Number(length)), Number(length));
+    if (taken === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    return (await whole.call(this, bytes, offset, taken, position)) as never;
+  });
+  try {
+    return await act();
+  } finally {
+    write.mockRestore();
+  }
 }
 
 const linesOf = (count: number): Buffer =>
@@ -284,61 +305,57 @@ describe('the log of an attempt', () => {
   });
 
   it('is whole where the system takes less than it is given', async () => {
-    const probe = await open(join(directory, 'probe'), 'w');
-    const prototype = Object.getPrototypeOf(probe) as FileHandle;
-    await probe.close();
-    const whole = Reflect.get(prototype, 'write') as (
-      ...args: unknown[]
-    ) => Promise<{ bytesWritten: number }>;
-    const short = jest.spyOn(prototype, 'write').mockImplementation(function (
-      this: FileHandle,
-      ...[bytes, offset, length, position]: unknown[]
-    ) {
-      return whole.call(this, bytes, offset, Math.min(3, Number(length)), position) as never;
+    const { log, truncated } = await onDisk(
+      () => 3,
+      () => keptOf([Buffer.from('more than three bytes')]),
+    );
+    expect({ text: textOfLog(log).toString(), truncated }).toEqual({
+      text: 'more than three bytes',
+      truncated: false,
     });
-    try {
-      const { log, truncated } = await keptOf([Buffer.from('more than three bytes')]);
-      expect({ text: textOfLog(log).toString(), truncated }).toEqual({
-        text: 'more than three bytes',
-        truncated: false,
-      });
-    } finally {
-      short.mockRestore();
-    }
   });
 
   it('has no half record where the disk breaks off, and says what is missing', async () => {
-    const probe = await open(join(directory, 'probe'), 'w');
-    const prototype = Object.getPrototypeOf(probe) as FileHandle;
-    await probe.close();
-    const whole = Reflect.get(prototype, 'write') as (
-      ...args: unknown[]
-    ) => Promise<{ bytesWritten: number }>;
     let room = 100;
-    const full = jest.spyOn(prototype, 'write').mockImplementation(async function (
-      this: FileHandle,
-      ...[bytes, offset, length, position]: unknown[]
-    ) {
-      if (room === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
-      const { bytesWritten } = await whole.call(
-        this,
-        bytes,
-        offset,
-        Math.min(room, Number(length)),
-        position,
-      );
-      room -= bytesWritten;
-      return { bytesWritten } as never;
-    });
-    let result: Kept;
-    try {
-      result = await keptOf([Buffer.from('first\n'), linesOf(10), Buffer.from('last\n')]);
-    } finally {
-      full.mockRestore();
-    }
+    const result = await onDisk(
+      (length) => {
+        const taken = Math.min(room, length);
+        room -= taken;
+        return taken;
+      },
+      () => keptOf([Buffer.from('first\n'), linesOf(10), Buffer.from('last\n')]),
+    );
     expect(result.truncated).toBe(true);
     expect(() => textOfLog(result.log)).not.toThrow();
     expect(textOfLog(result.log, ['valise']).toString()).toMatch(/bytes of the output could not be kept/);
+  });
+
+  it('has what comes after the disk was full, and nothing of what it did not take as a whole', async () => {
+    const artifact = await create();
+    const stream = new PassThrough();
+    const collected = artifact.collect('stdout', stream);
+    const long = Buffer.from(`${'a'.repeat(100)}\n${'b'.repeat(100)}\n`);
+    // It is full in the middle of the second line, and then no more.
+    const takes = [200, 0];
+    await onDisk(
+      (length) => takes.shift() ?? length,
+      async () => {
+        for (const text of [Buffer.concat([long, Buffer.from('x\n')]), 'y\n']) {
+          stream.write(text);
+          while (stream.readableLength > 0) await new Promise(setImmediate);
+        }
+        stream.end();
+        await collected;
+      },
+    );
+    await artifact.finish();
+    const { log, truncated } = await kept();
+    expect({ text: textOfLog(log, ['stdout']).toString(), truncated }).toEqual({
+      text: 'x\ny\n',
+      truncated: true,
+    });
+    const lost = writeLogRecords('stdout', Date.now(), long).length;
+    expect(textOfLog(log, ['valise']).toString()).toBe(`${lost} bytes of the output could not be kept.\n`);
   });
 
   it('is removed with all its parts, and no other is', async () => {

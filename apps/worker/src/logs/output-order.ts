@@ -2,8 +2,10 @@ import { writeLogRecords, type LogStream } from '@valise/contracts/documents';
 import type { MaskPatterns } from './mask-patterns.js';
 import { Masker, type Piece } from './masker.js';
 
-/** What one stream may run ahead of what the other holds back, in bytes. */
+/** What one stream may run ahead of what the other holds back, as it takes memory. In bytes. */
 const MAX_WAITING_BYTES = 1024 * 1024;
+/** What a piece takes besides its own bytes; a task may write them one by one. */
+const PIECE_BYTES = 256;
 
 interface Arrival {
   readonly order: number;
@@ -15,6 +17,7 @@ interface Side {
   readonly stream: LogStream;
   readonly masker: Masker<Arrival>;
   readonly waiting: Piece<Arrival>[];
+  waitingBytes: number;
 }
 
 /** Masks the streams of a task, each by itself, and gives their records out in the order in which they came. */
@@ -27,10 +30,9 @@ export class OutputOrder {
   /** The chunk stays the caller's to zero. */
   push(stream: LogStream, chunk: Uint8Array): void {
     const side = this.#sideOf(stream);
-    side.waiting.push(...side.masker.push(chunk, { order: this.#arrived, atMs: Date.now() }));
+    wait(side, side.masker.push(chunk, { order: this.#arrived, atMs: Date.now() }));
     this.#arrived += 1;
-    const waiting = side.waiting.reduce((sum, { bytes }) => sum + bytes.length, 0);
-    if (waiting > MAX_WAITING_BYTES) this.#sides.filter((other) => other !== side).forEach(pause);
+    if (side.waitingBytes > MAX_WAITING_BYTES) this.#sides.filter((other) => other !== side).forEach(pause);
   }
 
   /** Whether something of the stream is held back, for it may be the beginning of a value. */
@@ -45,15 +47,17 @@ export class OutputOrder {
 
   end(stream: LogStream): void {
     const side = this.#sideOf(stream);
-    side.waiting.push(...side.masker.end());
+    wait(side, side.masker.end());
   }
 
   /** The records that nothing comes before any more. */
   take(): Buffer {
     const records: Buffer[] = [];
     for (let side = this.#next(); side; side = this.#next()) {
-      const [piece] = side.waiting.splice(0, 1);
-      if (piece) records.push(writeLogRecords(side.stream, piece.arrival.atMs, piece.bytes));
+      const piece = side.waiting.shift();
+      if (!piece) break;
+      side.waitingBytes -= takenBy(piece);
+      records.push(writeLogRecords(side.stream, piece.arrival.atMs, piece.bytes));
     }
     return Buffer.concat(records);
   }
@@ -70,13 +74,22 @@ export class OutputOrder {
   #sideOf(stream: LogStream): Side {
     let side = this.#sides.find((known) => known.stream === stream);
     if (!side) {
-      side = { stream, masker: new Masker(this.patterns), waiting: [] };
+      side = { stream, masker: new Masker(this.patterns), waiting: [], waitingBytes: 0 };
       this.#sides.push(side);
     }
     return side;
   }
 }
 
-function pause({ waiting, masker }: Side): void {
-  waiting.push(...masker.pause());
+function pause(side: Side): void {
+  wait(side, side.masker.pause());
 }
+
+function wait(side: Side, pieces: readonly Piece<Arrival>[]): void {
+  for (const piece of pieces) {
+    side.waiting.push(piece);
+    side.waitingBytes += takenBy(piece);
+  }
+}
+
+const takenBy = ({ bytes }: Piece<Arrival>): number => bytes.length + PIECE_BYTES;
