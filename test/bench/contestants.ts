@@ -9,11 +9,11 @@ import type { TestDatabase } from '../support/postgres.js';
 import { WireConnection } from '../support/wire-connection.js';
 import type { Server } from './load.js';
 import { bundleOf } from './material.js';
-import { StatementRecorder } from './statement-recorder.js';
+import { StatementRecorder, type RecordedStatement } from './statement-recorder.js';
 
 /** What control asks PostgreSQL in one delivery. */
 export interface Protocol {
-  readonly statements: readonly string[];
+  readonly statements: readonly RecordedStatement[];
   readonly roundTrips: number;
 }
 

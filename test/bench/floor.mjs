@@ -16,8 +16,10 @@ pg.types.setTypeParser(20, Number);
 const pool = new pg.Pool({ connectionString: readFileSync(databaseUrlFile, 'utf8'), ...connection });
 pool.on('error', () => undefined);
 
-/** The parameters of each statement, by how it begins. */
 const [begin, read, write, commit, ...settle] = statements;
+
+/** A statement as control asks it: prepared where control prepares it. */
+const ask = (client, { name, text }, values) => client.query({ ...(name && { name }), text, values });
 
 async function deliver(workerId, sessionId, body) {
   const request = JSON.parse(body.toString());
@@ -27,10 +29,10 @@ async function deliver(workerId, sessionId, body) {
   let plan;
   let written;
   try {
-    await client.query(begin);
-    [plan] = (await client.query(read, [workerId, request.attemptId])).rows;
+    await ask(client, begin);
+    [plan] = (await ask(client, read, [workerId, request.attemptId])).rows;
     [written] = (
-      await client.query(write, [
+      await ask(client, write, [
         request.attemptId,
         recordId,
         plan.version,
@@ -49,7 +51,7 @@ async function deliver(workerId, sessionId, body) {
         5,
       ])
     ).rows;
-    await client.query(commit);
+    await ask(client, commit);
   } finally {
     client.release();
   }
@@ -72,10 +74,10 @@ async function deliver(workerId, sessionId, body) {
 
 /** One statement by itself, or one in a transaction of its own, as control does it. */
 async function record(outcome) {
-  if (settle.length === 1) return void (await pool.query(settle[0], outcome));
+  if (settle.length === 1) return void (await ask(pool, settle[0], outcome));
   const client = await pool.connect();
   try {
-    for (const text of settle) await client.query(text, text.startsWith('WITH') ? outcome : undefined);
+    for (const each of settle) await ask(client, each, each.text.startsWith('WITH') ? outcome : undefined);
   } finally {
     client.release();
   }

@@ -3,10 +3,16 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 /** Messages of the protocol without a type byte: the start-up message, and those before it. */
 const LENGTH_BYTES = 4;
 
+/** A statement as a client sent it; `name` is empty where nobody prepared it. */
+export interface RecordedStatement {
+  readonly name: string;
+  readonly text: string;
+}
+
 /** An address in front of PostgreSQL that writes down every statement which passes. */
 export class StatementRecorder {
-  /** Their texts, in order. */
-  readonly statements: string[] = [];
+  /** In their order. */
+  readonly statements: RecordedStatement[] = [];
   /** How often a client waited for the server's answer. */
   roundTrips = 0;
   readonly #sockets = new Set<Socket>();
@@ -101,13 +107,13 @@ class FrontendReader {
     const [first = '', second = ''] = texts;
     switch (type) {
       case 'Q':
-        this.recorder.statements.push(first);
+        this.recorder.statements.push({ name: '', text: first });
         return true;
       case 'P':
         this.#named.set(first, second);
         return false;
       case 'B':
-        this.recorder.statements.push(this.#named.get(second) ?? '');
+        this.recorder.statements.push({ name: second, text: this.#named.get(second) ?? '' });
         return false;
       case 'S':
         return true;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Projection } from './projection.js';
-import type { ReadOrder, ReadResult } from './projection-thread.js';
+import type { ReadResult } from './projection-thread.js';
 import { CustodyError } from './secret-custody.js';
 
 const THREAD = join(__dirname, 'projection-thread.js');
@@ -29,12 +29,12 @@ export class ProjectionThreads {
     const thread = this.idle.pop() ?? this.start();
     return new Promise((resolve, reject) => {
       this.busy.set(thread, { resolve, reject });
-      thread.postMessage({ directory: this.directory, projections } satisfies ReadOrder);
+      thread.postMessage(projections);
     });
   }
 
   private start(): Worker {
-    const thread = new Worker(THREAD, { resourceLimits: HEAP_MIB });
+    const thread = new Worker(THREAD, { workerData: this.directory, resourceLimits: HEAP_MIB });
     thread.on('message', (result: ReadResult) => {
       const reading = this.busy.get(thread);
       this.busy.delete(thread);

@@ -1,4 +1,4 @@
-import { readlinkSync, realpathSync } from 'node:fs';
+import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { ProjectedFile } from './projected-file.js';
 import { CustodyError } from './secret-custody.js';
@@ -49,7 +49,9 @@ function realRoot(directory: string): string {
 /** What Kubernetes' `..data` points to: another name for each generation. Null for a plain directory. */
 function generationOf(root: string): string | null {
   try {
-    return readlinkSync(join(root, '..data'));
+    const name = join(root, '..data');
+    // Where there is none, to be told so by an error costs as much as a file.
+    return lstatSync(name, { throwIfNoEntry: false }) ? readlinkSync(name) : null;
   } catch {
     return null;
   }
