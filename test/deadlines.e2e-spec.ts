@@ -1,8 +1,9 @@
+import { ARTIFACT_CONTENT_TYPE } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
 import { PlainAddress } from './support/plain-address.js';
 import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
-import { PROJECT, registration, upload } from './support/postgres-world.js';
+import { PROJECT, registration } from './support/postgres-world.js';
 import { verification } from './support/verification.js';
 import { postRequest, wireCaller, type WireCaller, WireConnection } from './support/wire-connection.js';
 
@@ -14,7 +15,6 @@ const DEADLINE_MS = 150_000;
 const DRIP_MS = 500;
 /** More than the buffers between two processes take. */
 const LOG_BYTES = 32 * 1024 * 1024;
-const UPLOAD = 'content-type: application/vnd.qinglong.worker-artifact';
 
 const deployment = useDeployment(useDatabase(), {
   // So few that nobody else would get one, if connections that dawdle did.
@@ -37,14 +37,11 @@ async function patient(caller: WireCaller): Promise<WireConnection> {
   return connection;
 }
 
-const pathOf = ({ worker }: Dawdler, operation: string): string =>
-  `/api/v3/worker-ingress/workers/${worker.workerId}/sessions/${worker.sessionId}/${operation}`;
-
 const head = (dawdler: Dawdler, operation: string, type: string, length: number): string =>
-  `POST ${pathOf(dawdler, operation)} HTTP/1.1\r\nhost: control\r\n${type}\r\ncontent-length: ${length}\r\n\r\n`;
+  `POST ${dawdler.worker.pathOf(operation)} HTTP/1.1\r\nhost: control\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n`;
 
 const jsonHead = (dawdler: Dawdler, length: number): string =>
-  head(dawdler, 'register', 'content-type: application/json', length);
+  head(dawdler, 'register', 'application/json', length);
 
 /** Sends a byte now and then, for as long as there is a connection. */
 function drip({ socket }: WireConnection, byte: string): void {
@@ -98,7 +95,7 @@ const LONG: Readonly<Record<string, Case>> = {
       const [dawdler] = dawdlers as [Dawdler];
       const connection = await patient(dawdler.caller);
       const { status } = await connection.exchange(
-        postRequest(pathOf(dawdler, 'register'), registration(), true),
+        postRequest(dawdler.worker.pathOf('register'), registration(), true),
       );
       await connection.closed;
       return status;
@@ -109,7 +106,7 @@ const LONG: Readonly<Record<string, Case>> = {
     act: async () => {
       const [dawdler] = dawdlers as [Dawdler];
       const connection = await patient(dawdler.caller);
-      return connection.ask(head(dawdler, 'artifacts', UPLOAD, 1000));
+      return connection.ask(head(dawdler, 'artifacts', ARTIFACT_CONTENT_TYPE, 1000));
     },
   },
   'of a reader that does not read': {
@@ -136,15 +133,9 @@ const LONG: Readonly<Record<string, Case>> = {
 async function storedLog(): Promise<string> {
   await deployment().run();
   const [dawdler] = dawdlers as [Dawdler];
-  const { client } = dawdler.worker;
   const held = await dawdler.worker.hold();
   await dawdler.worker.running(held);
-  const header = Buffer.from(JSON.stringify(upload(held, LOG_BYTES)));
-  const prefix = Buffer.alloc(4);
-  prefix.writeUInt32BE(header.length);
-  const body = Buffer.concat([prefix, header, Buffer.alloc(LOG_BYTES, 'a')]);
-  const [name = '', type = ''] = UPLOAD.split(': ');
-  const { status } = await client.send('POST', pathOf(dawdler, 'artifacts'), body, { [name]: type });
+  const { status } = await dawdler.worker.upload(held, Buffer.alloc(LOG_BYTES, 'a'));
   expect(status).toBe(200);
   return held.fence.runId;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Client } from 'pg';
-import { SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
+import { ARTIFACT_CONTENT_TYPE, SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { PlainAddress } from './support/plain-address.js';
@@ -57,15 +57,14 @@ function request(
   length: number,
   type = 'application/json',
 ): Buffer {
-  const path = `/api/v3/worker-ingress/workers/${worker.workerId}/sessions/${worker.sessionId}/${operation}`;
   return Buffer.from(
-    `POST ${path} HTTP/1.1\r\nhost: control\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n${body}`,
+    `POST ${worker.pathOf(operation)} HTTP/1.1\r\nhost: control\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n${body}`,
   );
 }
 
 /** The head of an upload of so many bytes, with those of them that come. */
 function upload({ worker }: Crowd, length: number, body: string): Buffer {
-  return request(worker, 'artifacts', body, length, 'application/vnd.qinglong.worker-artifact');
+  return request(worker, 'artifacts', body, length, ARTIFACT_CONTENT_TYPE);
 }
 
 const codeOf = (problem: string): unknown => (JSON.parse(problem) as { code: unknown }).code;

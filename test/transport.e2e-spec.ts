@@ -227,6 +227,21 @@ describe('a request to the worker-facing listener', () => {
     client.close();
   });
 
+  it.each([2, 4])(
+    'is answered 400: an upload of 3 bytes that announces %i, and nothing is stored',
+    async (announced) => {
+      const worker = await deployment().playedWorker();
+      await deployment().run(onlyFor(worker.workerId));
+      const held = await worker.hold();
+      const { status, json } = await worker.upload(held, Buffer.from('log'), announced);
+      expect([status, json.code]).toEqual([400, 'invalid_worker_request']);
+      expect(await database().query('SELECT FROM artifact_uploads')).toEqual([]);
+      expect((await worker.upload(held, Buffer.from('log'))).status).toBe(200);
+      await database().query('TRUNCATE artifacts, artifact_uploads, artifact_chunks, artifact_usage');
+      worker.client.close();
+    },
+  );
+
   it('gets no compressed answer, whatever it accepts', async () => {
     const client = callerOf('w-1', await deployment().pki.worker('w-1'));
     const answer = await client.send('POST', '/', null, { 'accept-encoding': 'gzip, br' });

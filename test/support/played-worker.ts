@@ -1,5 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type Offer, OfferResponse, readBody, SessionRegisterResponse } from '@valise/contracts/wire';
+import {
+  ARTIFACT_CONTENT_TYPE,
+  type Offer,
+  OfferResponse,
+  readBody,
+  SessionRegisterResponse,
+} from '@valise/contracts/wire';
 import {
   completion,
   delivery,
@@ -9,6 +15,7 @@ import {
   registration,
   renewal,
   running,
+  upload,
 } from './postgres-world.js';
 import type { Answer, WorkerClient } from './worker-client.js';
 
@@ -38,6 +45,10 @@ export class PlayedWorker {
 
   get workerId(): string {
     return this.client.workerId;
+  }
+
+  pathOf(operation: string): string {
+    return `/api/v3/worker-ingress/workers/${this.workerId}/sessions/${this.sessionId}/${operation}`;
   }
 
   call(operation: string, body: unknown): Promise<Answer> {
@@ -74,6 +85,16 @@ export class PlayedWorker {
 
   complete(held: Held): Promise<Answer> {
     return this.call('completion', completion(held));
+  }
+
+  /** Sends the attempt's log; its header may announce another length. */
+  upload(held: Held, log: Buffer, announcedBytes = log.length): Promise<Answer> {
+    const header = Buffer.from(JSON.stringify(upload(held, announcedBytes)));
+    const prefix = Buffer.alloc(4);
+    prefix.writeUInt32BE(header.length);
+    return this.client.send('POST', this.pathOf('artifacts'), Buffer.concat([prefix, header, log]), {
+      'content-type': ARTIFACT_CONTENT_TYPE,
+    });
   }
 
   /** What this worker would hold, were the claim its own. */
