@@ -1,11 +1,15 @@
 import type { FailureCode } from '@valise/contracts/failure';
+import { ARTIFACT_UPLOAD_DEADLINE_MS } from '@valise/contracts/wire';
 import { Admission, type Kind } from './admission.js';
 
 /**
  * A request that has been let in is over by then, whatever it does; its connection is cut. A transfer has as long as a
  * worker waits for it: one that is merely slow would be begun again and again otherwise.
  */
-export const LIFETIME_MS: Readonly<Record<Kind, number>> = { call: 30_000, transfer: 600_000 };
+export const LIFETIME_MS: Readonly<Record<Kind, number>> = {
+  call: 30_000,
+  transfer: ARTIFACT_UPLOAD_DEADLINE_MS,
+};
 
 /** The admissions of one listener, so that requests that are slow by nature hold up their own kind alone. */
 export type Admissions = Readonly<Record<Kind, Admission>>;

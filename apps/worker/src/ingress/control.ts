@@ -10,6 +10,7 @@ import { ValiseError } from '@valise/contracts/failure';
 import {
   ActivationResponse,
   ARTIFACT_CONTENT_TYPE,
+  ARTIFACT_UPLOAD_DEADLINE_MS,
   ArtifactUploadResponse,
   CompletionResponse,
   LeaseControlResponse,
@@ -51,7 +52,6 @@ export interface StoredLog {
 }
 
 const DEADLINE_MS = 15_000;
-const UPLOAD_DEADLINE_MS = 600_000;
 
 type Operation =
   | 'register'
@@ -172,7 +172,7 @@ export class Control {
       yield* log.chunks();
     }
     const body = { contentType: ARTIFACT_CONTENT_TYPE, byteLength, chunks };
-    const answer = await this.#exchange(session, 'artifacts', body, UPLOAD_DEADLINE_MS);
+    const answer = await this.#exchange(session, 'artifacts', body, ARTIFACT_UPLOAD_DEADLINE_MS);
     const receipt = readBody(ArtifactUploadResponse, jsonOf(answer), 'control_answer_invalid');
     assertAnswers(receipt.byteLength === log.byteLength && receipt.sha256 === log.sha256, 'sha256');
     return receipt;

@@ -5,6 +5,8 @@ export const ARTIFACT_UPLOAD_SCHEMA = 'qinglong/remote-worker-artifact-upload@v1
 export const ARTIFACT_CONTENT_TYPE = 'application/vnd.qinglong.worker-artifact';
 export const MAX_ARTIFACT_BYTES = 64 * 1024 * 1024;
 export const MAX_ARTIFACT_HEADER_BYTES = 4 * 1024;
+/** How long a worker waits for an upload to be taken, and so how long control lets one last: a slow one is not begun anew. */
+export const ARTIFACT_UPLOAD_DEADLINE_MS = 600_000;
 
 /** The JSON header of an upload; uint32 BE header length before it, the artefact's bytes after it. */
 export class ArtifactUploadHeader extends LeaseFence {
