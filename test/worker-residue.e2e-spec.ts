@@ -7,7 +7,7 @@ describe('the worker’s memory, one second after a task’s end', () => {
   let report: WorkerResidueReport;
   beforeAll(async () => {
     report = await measureWorkerResidue(database(), SHORT_WORKER);
-  });
+  }, 120_000);
 
   it('has no copy of any secret of the task, nor of its bundle, in the masker neither', () => {
     expect(report.found).toEqual([]);

@@ -32,6 +32,9 @@ export type Reply =
   | 'hang up'
   | 'silence';
 
+/** Of a whole test, on a busy machine. */
+const HEARD_DEADLINE_MS = 60_000;
+
 type Behaviour = (question: Question) => Reply | Promise<Reply>;
 
 /**
@@ -89,13 +92,27 @@ export class FakeControl {
     return this.questions.filter((question) => question.operation === operation);
   }
 
-  /** Resolves with the question once `operation` has been asked `count` times. */
+  /** The question with which `operation` was asked the `count`th time. @throws when it is not asked so often in a minute */
   async heard(operation: string, count = 1): Promise<Question> {
+    const deadline = performance.now() + HEARD_DEADLINE_MS;
     for (;;) {
-      const question = this.asked(operation)[count - 1];
+      const asked = this.asked(operation);
+      const question = asked[count - 1];
       if (question) return question;
-      await new Promise<void>((resolve) => this.#watchers.push(resolve));
+      const leftMs = deadline - performance.now();
+      if (leftMs <= 0) throw new Error(`${operation} was asked ${asked.length} times, not ${count}`);
+      await this.#nextQuestion(leftMs);
     }
+  }
+
+  #nextQuestion(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#watchers.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   }
 
   /** What the operation is answered when nothing overrides it. */

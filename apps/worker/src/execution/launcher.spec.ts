@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,6 +76,8 @@ describe.each([
   });
 
   it('has no descriptor of ours, nothing on standard input, and no core file', async () => {
+    // The limit that it would inherit is none.
+    spawnSync('prlimit', ['--pid', String(process.pid), '--core=unlimited:'], { stdio: 'ignore' });
     const { stdout } = await run(
       launcher,
       shell('ulimit -c; umask; readlink /proc/self/fd/0; echo /proc/self/fd/*'),
