@@ -10,10 +10,11 @@ const LINES = 'first line of it\r\nsecond line of it\nab\nlast line of it';
 
 let worker: WorkerUnderTest;
 
-beforeEach(async () => {
+beforeAll(async () => {
   worker = await WorkerUnderTest.create({ leaseDurationMs: 30_000 });
+  await worker.start();
 });
-afterEach(() => worker.remove());
+afterAll(() => worker.remove());
 
 interface Printed {
   readonly stdout: string;
@@ -29,15 +30,15 @@ async function printedBy(script: string, secrets: Readonly<Record<string, string
   });
   const command = { kind: 'shell', command: script, shell: '/bin/bash' } as const;
   worker.control.queue.push(plan('', { command, environment }));
-  await worker.start();
+  const before = worker.control.asked('completion').length;
   const late = AbortSignal.timeout(DEADLINE_MS);
   const tooLate = new Promise<never>((_resolve, reject) => {
     late.addEventListener('abort', () => {
       reject(new Error(`the task did not end\n${worker.log.join('')}`));
     });
   });
-  await Promise.race([worker.control.heard('completion'), tooLate]);
-  const [question] = worker.control.asked('artifacts');
+  await Promise.race([worker.control.heard('completion', before + 1), tooLate]);
+  const question = worker.control.asked('artifacts')[before];
   const of = (stream: 'stdout' | 'stderr'): string =>
     textOfLog(question?.content ?? Buffer.of(), [stream]).toString();
   return { stdout: of('stdout'), stderr: of('stderr') };
@@ -96,7 +97,7 @@ describe('a value that a task prints', () => {
     });
     expect(stdout).toBe(`a { b a{\n${'a'.repeat(1000)}`);
     const events = worker.log.map((line) => JSON.parse(line) as { event: string; unmaskable?: number });
-    expect(events.find(({ event }) => event === 'artifact_allocated')?.unmaskable).toBe(2);
+    expect(events.findLast(({ event }) => event === 'artifact_allocated')?.unmaskable).toBe(2);
   });
 
   it('shows no part and no length of it, whatever it is', async () => {
@@ -115,7 +116,7 @@ describe('why a task failed', () => {
     for (const text of [VALUE, JSON.stringify(VALUE).slice(1, -1), 'a reason of its own']) {
       expect(said).not.toContain(text);
     }
-    const [completion] = worker.control.asked('completion');
+    const completion = worker.control.asked('completion').at(-1);
     expect(REASON_CODES).toContain(completion?.body.reasonCode);
     expect(JSON.stringify(completion?.body).length).toBeLessThan(2048);
   });
