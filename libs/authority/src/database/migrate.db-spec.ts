@@ -1,36 +1,28 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { useDatabase } from '../../../../test/support/postgres.js';
+import { describeSchema } from '../../spec/schema.js';
 import { migrate, revertMigrations } from './migrate.js';
 import { MIGRATIONS } from './migrations/index.js';
 
 const database = useDatabase({ migrated: false });
 
-/** Everything the schema consists of, as the catalogue tells it, but for the list of what was migrated. */
-async function describeSchema(): Promise<string[]> {
-  const rows = await database().query<{ line: string }>(`
-    SELECT format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) AS line
-      FROM information_schema.columns WHERE table_schema = 'valise'
-    UNION ALL
-    SELECT format('%s %s %s', conrelid::regclass, conname, pg_get_constraintdef(pg_constraint.oid))
-      FROM pg_constraint WHERE connamespace = 'valise'::regnamespace
-    UNION ALL SELECT tablename || ' ' || indexdef FROM pg_indexes WHERE schemaname = 'valise'
-    UNION ALL
-    SELECT format('%s %s', proname, proacl) FROM pg_proc WHERE pronamespace = 'valise'::regnamespace
-    UNION ALL
-    SELECT format('%s %s %s', relname, relacl, relowner::regrole) FROM pg_class
-     WHERE relnamespace = 'valise'::regnamespace AND relkind <> 'i'
-    ORDER BY 1`);
-  return rows.map(({ line }) => line).filter((line) => !line.startsWith('schema_migrations'));
-}
+const SCHEMA = join(__dirname, '../../../../docs/reference/schema.sql');
+const schema = (): Promise<string> => describeSchema((statement) => database().query(statement));
 
 describe('the migrations', () => {
   it('make the same schema up, and up again after down', async () => {
     expect(await migrate(database().adminUrl)).toHaveLength(MIGRATIONS.length);
-    const first = await describeSchema();
+    const first = await schema();
     await revertMigrations(database().adminUrl);
-    expect(await describeSchema()).toEqual([]);
+    expect(await schema()).toBe('\n');
     await migrate(database().adminUrl);
-    expect(await describeSchema()).toEqual(first);
+    expect(await schema()).toBe(first);
+  });
+
+  it('make the schema that docs/reference/schema.sql shows (npm run schema writes it)', async () => {
+    expect(await schema()).toBe(readFileSync(SCHEMA, 'utf8'));
   });
 
   it('have nothing to do the second time', async () => {
