@@ -1,6 +1,9 @@
-import { rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
+import { basename } from 'node:path';
 import { randomUUID } from 'node:crypto';
+import type { CustodyFault } from '../apps/control/src/custody/secret-custody.js';
 import { onlyFor, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
+import { PlainAddress } from './support/plain-address.js';
 import { newSessionId, type PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { BUNDLE, type Held, PROJECT, registration, SECRET } from './support/postgres-world.js';
@@ -175,6 +178,54 @@ describe('a delivery', () => {
     expect((await worker.secrets(held)).status).toBe(200);
     expect(await recordsOf(held, 2)).toEqual(['custody_failed', 'sent']);
   });
+
+  it.each<[CustodyFault, (path: string) => void]>([
+    [
+      'over_permissive',
+      (path) => {
+        chmodSync(path, 0o444);
+      },
+    ],
+    [
+      'too_large',
+      (path) => {
+        truncateSync(path, 1024 ** 3);
+      },
+    ],
+    [
+      'not_a_file',
+      (path) => {
+        rmSync(path);
+        mkdirSync(path);
+      },
+    ],
+    [
+      'outside_root',
+      (path) => {
+        rmSync(path);
+        symlinkSync('/etc/hostname', path);
+      },
+    ],
+  ])(
+    'is 503 alike where a file is %s: operators are told so, with the file’s name alone',
+    async (fault, spoil) => {
+      const { worker, held } = await holding();
+      const path = deployment().secretPath(SECRET);
+      chmodSync(path, 0o600);
+      spoil(path);
+      const answer = await worker.secrets(held);
+      expect(codeOf(answer)).toEqual([503, 'worker_secret_delivery_unavailable']);
+      expect(answer.text).not.toContain(fault);
+      const plain = new PlainAddress(deployment().ports.plain);
+      expect(await plain.metric(`valise_custody_failures_total{fault="${fault}"}`)).toBe(1);
+      const said = deployment().control.lines.filter((line) => line.fault === fault);
+      expect(said).toMatchObject([{ event: 'custody_failed', projection: basename(path) }]);
+      expect(JSON.stringify(said)).not.toContain(SECRET);
+      rmSync(path, { recursive: true });
+      deployment().layDefaultSecrets();
+      expect((await worker.secrets(held)).status).toBe(200);
+    },
+  );
 
   it('is malformed, not fenced, when its references break their contract', async () => {
     const { worker, held } = await holding();
