@@ -11,6 +11,7 @@ import { measure, type LoadShape, type Sample, type Server } from './load.js';
 import { measureMasking, type Masking } from './masking.js';
 import { bundleOf, entriesOf, secretsOf } from './material.js';
 import { residentMiB } from './process-cost.js';
+import { measureThroughput, type Throughput } from './throughput.js';
 
 export interface BenchOptions {
   readonly full: boolean;
@@ -46,6 +47,8 @@ export interface BenchReport {
   readonly growth: readonly Row[];
   /** In the worker. */
   readonly masking: Masking;
+  /** Of the worker. */
+  readonly tasks: Throughput;
   readonly memory: { readonly idleMiB: number; readonly loadedMiB: number; readonly ratio: number };
 }
 
@@ -126,6 +129,7 @@ export async function runBench(options: BenchOptions): Promise<BenchReport> {
       rows,
       growth,
       masking: measureMasking(options.rounds),
+      tasks: await measureThroughput(),
       memory: { idleMiB, loadedMiB, ratio: loadedMiB / idleMiB },
     };
   } finally {

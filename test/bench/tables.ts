@@ -3,12 +3,13 @@ import type { Figure } from './figures.js';
 
 /** The report as tables of ratios, for docs/performance.md. */
 export function toTables(report: BenchReport): string {
-  const { machine, load, rounds, memory, masking } = report;
+  const { machine, load, rounds, memory, masking, tasks } = report;
   return [
     `${machine.cpus} CPUs, ${machine.memoryGiB} GiB, Node ${machine.node}; load ${load.before.toFixed(1)} before, ${load.after.toFixed(1)} after; ${rounds} rounds.`,
     `One delivery: ${report.statementsPerDelivery} statements in ${report.roundTripsPerDelivery} round trips.`,
     `Memory: ${memory.loadedMiB.toFixed(0)} MiB under 64 connections × 96 KiB, ${memory.ratio.toFixed(2)} × the ${memory.idleMiB.toFixed(0)} MiB when idle.`,
     `Masking with ${masking.values} values: ${spread(masking.maskedMbPerSecond)} MB for each second of CPU; copying: ${spread(masking.copiedMbPerSecond)}.`,
+    `A short task: ${spread(tasks.workerMs)} ms of the worker's CPU, ${spread(tasks.beyondStartMs)} beyond its start; ${spread(tasks.tasksPerSecond)} tasks/s with ${tasks.slots} slots.`,
     table('beside the floor', report.rows),
     table('beside a small database', report.growth),
   ].join('\n\n');
