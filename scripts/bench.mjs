@@ -17,7 +17,7 @@ async function main() {
     json: { type: 'boolean', default: false },
   });
   const rounds = integer('--rounds', options.rounds, 5, MAX_ROUNDS);
-  await prepare(['control']);
+  await prepare(['control', 'worker']);
   const { load } = await import('./typescript.mjs');
   const { runBench } = load('test/bench/bench.ts');
   const { toTables } = load('test/bench/tables.ts');

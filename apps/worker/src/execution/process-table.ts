@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import type { ProcessIdentity } from '../inbox/inbox-record.js';
 import { offHeap } from '../ingress/off-heap.js';
 
@@ -21,6 +21,14 @@ export function findProcesses(owner: ProcessOwner): number[] {
   return found.sort((a, b) => a - b);
 }
 
+/** The same, and whether none can have been missed: nothing was born on this machine while we looked. */
+export function lookFor(owner: ProcessOwner): { readonly pids: number[]; readonly isComplete: boolean } {
+  const before = births();
+  const pids = findProcesses(owner);
+  // The kernel counts a birth in the act that makes it visible. A count that has never moved is not the kernel's.
+  return { pids, isComplete: before > BIRTHS_AT_START && births() === before };
+}
+
 /** The identity of a process that exists; a zombie still does. */
 export function identify(pid: number): ProcessIdentity | null {
   const stat = readStat(pid);
@@ -28,7 +36,7 @@ export function identify(pid: number): ProcessIdentity | null {
 }
 
 function belongs(pid: number, owner: ProcessOwner): boolean {
-  const status = readProc(pid, 'status');
+  const status = readHead(`/proc/${pid}/status`);
   if (status === null || /^State:\s+[ZX]/m.test(status)) return false;
   const uids = (/^Uid:\s+(.*)$/m.exec(status)?.[1] ?? '').split(/\s+/).map(Number);
   if (!uids.includes(owner.uid)) return false;
@@ -67,17 +75,36 @@ interface Stat {
 }
 
 function readStat(pid: number): Stat | null {
-  const text = readProc(pid, 'stat');
+  const text = readHead(`/proc/${pid}/stat`);
   if (text === null) return null;
   // The second field is the command in parentheses and may hold anything; the rest follows its last one.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return { sessionId: Number(fields[3]), startTime: Number(fields[19]) };
 }
 
-function readProc(pid: number, file: 'stat' | 'status'): string | null {
+/** Processes and threads that the machine has ever started; 0 when it does not say. */
+function births(): number {
+  const [, count] = /^processes (\d+)$/m.exec(readHead('/proc/stat', MACHINE_BYTES) ?? '') ?? [];
+  return Number(count ?? 0);
+}
+
+/** What we want to know of a process stands before what may be long, such as its groups. */
+const HEAD_BYTES = 1024;
+/** The machine's own has a line for each processor and a number for each interrupt first. */
+const MACHINE_BYTES = 64 * 1024;
+const head = Buffer.alloc(MACHINE_BYTES);
+
+/** The beginning of a file of /proc, in one piece; null when there is no such process. */
+function readHead(path: string, byteLength = HEAD_BYTES): string | null {
+  let file: number | null = null;
   try {
-    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+    file = openSync(path, 'r');
+    return head.toString('latin1', 0, readSync(file, head, 0, byteLength, 0));
   } catch {
     return null;
+  } finally {
+    if (file !== null) closeSync(file);
   }
 }
+
+const BIRTHS_AT_START = births();

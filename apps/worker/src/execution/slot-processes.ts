@@ -9,6 +9,9 @@ import { findProcesses, type ProcessOwner } from './process-table.js';
 /** What lives in the worker's slots. */
 @Injectable()
 export class SlotProcesses {
+  /** Slots in which nothing lives for certain: everything of their uid was ended, and we have started nothing since. */
+  readonly #empty = new Set<number>();
+
   constructor(
     private readonly config: WorkerConfig,
     private readonly log: EventLog,
@@ -26,12 +29,16 @@ export class SlotProcesses {
     const urgent = halt.urgent.aborted ? NEVER : halt.urgent;
     const found = await endProcesses(this.#ownerOf(attempt, leader), graceMs, urgent);
     if (found) this.log.debug('processes_ended', names);
+    this.#empty.add(attempt.slot);
     return found;
   }
 
   /** Nothing that came before lives in the attempt's slot, where slots have a uid each; it has no grace. */
   async clear(attempt: Attempt): Promise<void> {
-    const found = await endProcesses(this.#ownerOf(attempt, null), 0, NEVER);
+    const owner = this.#ownerOf(attempt, null);
+    // One look is enough where we know what it will see; ending everything starts a process of its own.
+    const isEmpty = this.#empty.delete(attempt.slot) && findProcesses(owner).length === 0;
+    const found = !isEmpty && (await endProcesses(owner, 0, NEVER));
     if (found) this.log.info('slot_cleared', attempt.names);
   }
 

@@ -37,17 +37,18 @@ export class OutputOrder {
 
   /** Whether something of the stream is held back, for it may be the beginning of a value. */
   isHolding(stream: LogStream): boolean {
-    return this.#sideOf(stream).masker.oldest !== undefined;
+    return this.#known(stream)?.masker.oldest !== undefined;
   }
 
   /** The stream pauses: nothing of it is held back any more. */
   pause(stream: LogStream): void {
-    pause(this.#sideOf(stream));
+    const side = this.#known(stream);
+    if (side) pause(side);
   }
 
   end(stream: LogStream): void {
-    const side = this.#sideOf(stream);
-    wait(side, side.masker.end());
+    const side = this.#known(stream);
+    if (side) wait(side, side.masker.end());
   }
 
   /** The records that nothing comes before any more. */
@@ -71,8 +72,13 @@ export class OutputOrder {
     return first && first.waiting.length > 0 ? first : undefined;
   }
 
+  /** A stream that wrote nothing has no side, and no masker is made for it. */
+  #known(stream: LogStream): Side | undefined {
+    return this.#sides.find((side) => side.stream === stream);
+  }
+
   #sideOf(stream: LogStream): Side {
-    let side = this.#sides.find((known) => known.stream === stream);
+    let side = this.#known(stream);
     if (!side) {
       side = { stream, masker: new Masker(this.patterns), waiting: [], waitingBytes: 0 };
       this.#sides.push(side);
