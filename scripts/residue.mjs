@@ -44,17 +44,17 @@ async function main() {
 }
 
 function tell(program, report) {
-  const { deliveries, tasks, seenWhileRunning, canaries, found, controlSeen, searchedBytes } = report;
+  const { deliveries, tasks, seenWhileRunning, canaries, found, decoySeen, searchedBytes } = report;
   const work = tasks === undefined ? `${deliveries} deliveries` : `${tasks} tasks`;
   console.log(`${program}: ${canaries} canaries, ${work}, ${searchedBytes} bytes of memory searched`);
   for (const { canary, form, place } of found) console.log(`FOUND ${canary}, as ${form}, in ${place}`);
-  console.log(`kept on purpose: seen as UTF-8 ${controlSeen.utf8}, as UTF-16 ${controlSeen.utf16}`);
+  console.log(`kept on purpose: seen as UTF-8 ${decoySeen.utf8}, as UTF-16 ${decoySeen.utf16}`);
   if (tasks !== undefined) console.log(`seen while the task ran: ${seenWhileRunning} of ${tasks}`);
 }
 
 /** What the program holds on purpose was seen. */
-function isSearchedWell({ controlSeen, tasks, seenWhileRunning }) {
-  return controlSeen.utf8 && controlSeen.utf16 && tasks === seenWhileRunning;
+function isSearchedWell({ decoySeen, tasks, seenWhileRunning }) {
+  return decoySeen.utf8 && decoySeen.utf16 && tasks === seenWhileRunning;
 }
 
 main().catch(giveUp);

@@ -112,6 +112,10 @@ describe('the documents of the contracts', () => {
 
 describe('the function of the materializer', () => {
   it('loads the documents of the contracts and nothing else', () => {
-    expect(loadedBy('./materializer/expand-environment.js')).toEqual(['node:buffer', 'node:crypto', 'semver']);
+    expect(loadedBy('./materializer/expand-environment.js')).toEqual([
+      'node:buffer',
+      'node:crypto',
+      'semver',
+    ]);
   });
 });

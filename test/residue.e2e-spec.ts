@@ -14,6 +14,6 @@ describe('control’s memory, one second after the last delivery', () => {
   });
 
   it('was searched well enough to see what control does keep, in UTF-8 and in UTF-16', () => {
-    expect(report.controlSeen).toEqual({ utf8: true, utf16: true });
+    expect(report.decoySeen).toEqual({ utf8: true, utf16: true });
   });
 });

@@ -14,7 +14,7 @@ describe('the worker’s memory, one second after a task’s end', () => {
   });
 
   it('was searched well enough to see what the worker does keep, in UTF-8 and in UTF-16', () => {
-    expect(report.controlSeen).toEqual({ utf8: true, utf16: true });
+    expect(report.decoySeen).toEqual({ utf8: true, utf16: true });
   });
 
   it('had them all while the task ran, for its masker, and they were seen there', () => {

@@ -33,7 +33,7 @@ export interface ResidueReport {
   /** Where a canary was seen 1 s after the last delivery: which one, in which form, in which memory. */
   readonly found: readonly { readonly canary: string; readonly form: string; readonly place: string }[];
   /** Whether text that the process does keep was seen, in UTF-8 and in UTF-16: else the search proves nothing. */
-  readonly controlSeen: { readonly utf8: boolean; readonly utf16: boolean };
+  readonly decoySeen: { readonly utf8: boolean; readonly utf16: boolean };
   readonly searchedBytes: number;
 }
 
@@ -73,7 +73,7 @@ export async function measureResidue(database: TestDatabase, scale: ResidueScale
       found: search.sightings
         .filter(({ pattern }) => canaries.some(({ needle }) => needle === pattern.needle))
         .map(({ pattern, place }) => ({ canary: pattern.needle.label, form: pattern.form, place })),
-      controlSeen: { utf8: seen(keptOnPurpose.utf8, 'raw'), utf16: seen(keptOnPurpose.utf16, 'utf16') },
+      decoySeen: { utf8: seen(keptOnPurpose.utf8, 'raw'), utf16: seen(keptOnPurpose.utf16, 'utf16') },
       searchedBytes: search.searchedBytes,
     };
   } finally {

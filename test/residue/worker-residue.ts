@@ -36,7 +36,7 @@ export interface WorkerResidueReport {
   /** Where a canary was seen 1 s after its task's end: which one, in which form, in which memory. */
   readonly found: readonly { readonly canary: string; readonly form: string; readonly place: string }[];
   /** Whether text that the worker keeps was seen, in UTF-8 and in UTF-16: else the search proves nothing. */
-  readonly controlSeen: { readonly utf8: boolean; readonly utf16: boolean };
+  readonly decoySeen: { readonly utf8: boolean; readonly utf16: boolean };
   /** Of how many tasks the canaries were seen in the worker while they ran, where its masker holds them. */
   readonly seenWhileRunning: number;
   readonly searchedBytes: number;
@@ -88,7 +88,7 @@ export async function measureWorkerResidue(
       tasks: loads.length,
       canaries: canaries.length,
       found,
-      controlSeen: { utf8: seen(kept.utf8, 'raw'), utf16: seen(kept.utf16, 'utf16') },
+      decoySeen: { utf8: seen(kept.utf8, 'raw'), utf16: seen(kept.utf16, 'utf16') },
       seenWhileRunning,
       searchedBytes,
     };

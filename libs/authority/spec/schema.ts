@@ -55,9 +55,9 @@ export async function describeSchema(query: Query): Promise<string> {
   for (const [index, { name, part, text }] of pieces.entries()) {
     if (name !== current && current !== '') lines.push('');
     current = name;
-    const isColumn = part === 1 || part === 2;
+    const isListed = part === 1 || part === 2;
     const follows = pieces[index + 1]?.part === 1 || pieces[index + 1]?.part === 2;
-    lines.push(isColumn && follows ? `${text},` : text);
+    lines.push(isListed && follows ? `${text},` : text);
   }
-  return `${lines.join('\n')}\n`;
+  return lines.map((line) => `${line}\n`).join('');
 }

@@ -2,7 +2,7 @@ import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ArtifactRepository } from './artifacts/artifact.repository.js';
 import { ArtifactService } from './artifacts/artifact.service.js';
-import { TransferTurns } from './artifacts/transfer-turns.js';
+import { TransferShare } from './artifacts/transfer-share.js';
 import { AttemptService } from './attempts/attempt.service.js';
 import { ExecutionRepository } from './attempts/execution.repository.js';
 import { LateReportRepository } from './attempts/late-report.repository.js';
@@ -92,7 +92,7 @@ export class AuthorityModule {
       imports: [TypeOrmModule.forRoot({ ...connectionOptions(pool, complete), retryAttempts: 0 })],
       providers: [
         { provide: AUTHORITY_SETTINGS, useValue: complete },
-        { provide: TransferTurns, useValue: new TransferTurns(pool.poolSize) },
+        { provide: TransferShare, useValue: new TransferShare(pool.poolSize) },
         ...REPOSITORIES,
         ...SERVICES,
       ],

@@ -87,7 +87,7 @@ describe('mounted files', () => {
     lay(token, 'secr3t');
     lay(bundle, '{}');
     const material = await resolve();
-    material.wipe();
+    material.forget();
     expect(material.values[0]?.value).toHaveLength(0);
   });
 

@@ -36,7 +36,7 @@ export class MountedFilesCustody extends SecretCustody {
           deadlineAtMs,
           late: () => new CustodyError('deadline', null),
           discard: (material) => {
-            material.wipe();
+            material.forget();
           },
         });
       } catch (error) {
@@ -63,7 +63,7 @@ export class MountedFilesCustody extends SecretCustody {
     return {
       values: read.slice(0, secretRefs.length),
       environmentBundles: read.slice(secretRefs.length),
-      wipe: () => {
+      forget: () => {
         for (const { value } of read) forget(value);
       },
     };

@@ -10,11 +10,11 @@ export interface SecretBytes {
   readonly value: Buffer<ArrayBuffer>;
 }
 
-/** What a custody hands out; whoever receives it calls `wipe` on every way out. */
+/** What a custody hands out; whoever receives it calls `forget` on every way out. */
 export interface SecretMaterial {
   readonly values: readonly SecretBytes[];
   readonly environmentBundles: readonly SecretBytes[];
-  wipe(): void;
+  forget(): void;
 }
 
 /** Why material cannot be handed out. For the operator's log and metrics; a worker learns one code for all of them. */

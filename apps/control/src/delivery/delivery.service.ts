@@ -41,6 +41,7 @@ export class DeliveryService {
     place.rest();
     const deadlineAtMs = grant.respondByMs;
     const document = await this.timed('custody', () => this.prepare(grant, deadlineAtMs));
+    // Once it is sent it is empty.
     const { length } = document;
     const outcome = await this.timed('write', () =>
       sendDocument(response, document, deadlineAtMs - performance.now()),
@@ -68,7 +69,7 @@ export class DeliveryService {
         forget(document);
         throw new CustodyError('deadline', null);
       } finally {
-        material.wipe();
+        material.forget();
       }
     } catch (error) {
       await this.settle(grant, 'custody_failed');

@@ -34,7 +34,7 @@ export function createLog(level: string, destination: DestinationStream = standa
   );
 }
 
-/** The lines of one turn of the event loop leave in one write, which costs more than they do. */
+/** The lines of one turn of the event loop leave in one write: a write costs more than a line. */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: true, minLength: BATCH_BYTES });
   let isDue = false;

@@ -7,7 +7,7 @@ import { examineIsolation } from './isolation.js';
 import { examineReachability } from './reachability.js';
 import { examineStateDirectory } from './state-directory.js';
 
-/** What a worker would meet if it started now with the settings that `read` gives. Nothing is started, locked or written. */
+/** What a worker would meet if it started now with the settings that `read` gives. No worker and no task is started, nothing locked or written. */
 export async function examine(read: () => WorkerConfig, isOffline: boolean): Promise<Finding[]> {
   const host = examineHost();
   const config = configured(read);

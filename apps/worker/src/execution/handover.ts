@@ -1,4 +1,4 @@
-import { offHeap } from '../ingress/off-heap.js';
+import { offHeap } from '@valise/contracts/process';
 
 /** One variable as the child will have it. */
 export interface EnvironmentVariable {

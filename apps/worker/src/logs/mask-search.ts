@@ -1,4 +1,4 @@
-import { offHeap } from '../ingress/off-heap.js';
+import { offHeap } from '@valise/contracts/process';
 import type { MaskAutomaton } from './mask-automaton.js';
 import { MIN_MASKED_BYTES } from './mask-patterns.js';
 import type { MaskSpans } from './mask-spans.js';

@@ -1,4 +1,4 @@
-import { offHeap } from '../ingress/off-heap.js';
+import { offHeap } from '@valise/contracts/process';
 import type { MaskPatterns } from './mask-patterns.js';
 import { MaskSpans } from './mask-spans.js';
 import { StreamSearch, UnbrokenSearch } from './mask-search.js';

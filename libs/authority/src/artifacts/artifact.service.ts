@@ -12,7 +12,7 @@ import type { WorkerSessionKey } from '../sessions/session.js';
 import { AUTHORITY_SETTINGS, type AuthoritySettings } from '../settings.js';
 import { assertMayUpload, assertWithinQuota, CHUNK_BYTES, cut, type Artifact } from './artifact.js';
 import { ArtifactRepository } from './artifact.repository.js';
-import { TransferTurns } from './transfer-turns.js';
+import { TransferShare } from './transfer-share.js';
 
 /** A stored log. */
 export interface OpenArtifact {
@@ -31,7 +31,7 @@ export class ArtifactService {
     private readonly transactions: TransactionRunner,
     private readonly artifacts: ArtifactRepository,
     private readonly gate: ClaimGate,
-    private readonly turns: TransferTurns,
+    private readonly share: TransferShare,
     @Inject(AUTHORITY_SETTINGS) private readonly settings: AuthoritySettings,
   ) {}
 
@@ -95,7 +95,7 @@ export class ArtifactService {
   }
 
   private run<T>(options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.turns.take(() => this.transactions.run(options, work));
+    return this.share.run(() => this.transactions.run(options, work));
   }
 
   /** The upload is gone. Where that cannot be, the sweeper finds it later. */

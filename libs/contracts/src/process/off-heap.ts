@@ -10,8 +10,8 @@ export function offHeap(byteLength: number): Buffer<ArrayBuffer> {
 }
 
 /**
- * Zeroes `bytes` and frees the memory behind it now; it and every other view of that are empty afterwards. Left to the
- * collector, wiped memory waits by the dozens of megabytes. Doing it again does nothing.
+ * Zeroes `bytes`, which views all of memory of its own, and frees that now; every view of it is empty afterwards. Left to
+ * the collector, wiped memory waits by the dozens of megabytes. Doing it again does nothing.
  */
 export function forget(bytes: Buffer<ArrayBuffer>): void {
   if (bytes.buffer.byteLength === 0) return;
