@@ -1,6 +1,6 @@
 /**
  * Valise beside the least that does the same work (test/bench/floor.mjs), round by round in one run: CPU of the server per
- * delivery, throughput, latency.
+ * delivery, throughput, latency. Then Valise over large tables, masking, and short tasks through a worker.
  *
  *   npm run bench [-- --full] [--rounds N] [--json]      --json: the last line is one JSON object
  */

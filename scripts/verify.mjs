@@ -1,6 +1,6 @@
 /**
  * The long form of the tests of races, load and failover: the history check, query plans in large tables, promotion of a
- * standby under load, the crash matrix, hostile requests, hostile output, deadlines. The same seed makes the same
+ * standby under load, the crash matrix, hostile requests, hostile output, cut uploads, deadlines. The same seed makes the same
  * attempts, not the same order of events.
  *
  *   npm run verify [-- --operations N] [--seed S]

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Program } from '../apps/cli/src/demo/program.js';
-import { useDeployment } from './support/deployment.js';
+import { programFile, useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
 
 const deployment = useDeployment(useDatabase());
@@ -28,7 +29,21 @@ function listensAt(pid: number): string[] {
     .map(([, address]) => address ?? '');
 }
 
+const CONFIGURATION_INVALID = { control: 2, worker: 1 };
+
 describe.each(['control', 'worker'] as const)('%s', (name) => {
+  it('does what it would do otherwise when nobody takes its log', () => {
+    const full = openSync('/dev/full', 'w');
+    // Without settings it says which one it lacks, and ends.
+    const { status, signal } = spawnSync(process.execPath, [programFile(name)], {
+      env: {},
+      stdio: ['ignore', full, 'ignore'],
+      timeout: 20_000,
+    });
+    closeSync(full);
+    expect([status, signal]).toEqual([CONFIGURATION_INVALID[name], null]);
+  });
+
   let program: Program;
   beforeAll(async () => {
     if (name === 'control') program = deployment().control;

@@ -35,10 +35,13 @@ export class AdmissionGuard implements CanActivate {
     const place = this.admissions[kind].take(request.caller?.id ?? '');
     const cut = setTimeout(() => {
       response.destroy();
+      place.rest();
     }, LIFETIME_MS[kind]);
     response.once('close', () => {
-      clearTimeout(cut);
       place.leave();
+      // What a transfer's turn is for is its caller.
+      if (kind === 'transfer' || response.writableEnded) place.rest();
+      if (!place.isAtWork) clearTimeout(cut);
     });
     request.place = place;
     restWhenAnswered(response, place);

@@ -27,8 +27,14 @@ const refusalOf = (act: () => unknown): unknown => {
 const taken: Place[] = [];
 
 afterEach(() => {
-  for (const place of taken.splice(0)) place.leave();
+  taken.splice(0).forEach(end);
 });
+
+/** What it was for is done, and the answer has left. */
+function end(place: Place): void {
+  place.rest();
+  place.leave();
+}
 
 /** Names the callers in the order in which their turns come. */
 class Turns {
@@ -51,7 +57,7 @@ class Turns {
 
   /** Ends the oldest turn; whoever gets it has it afterwards. */
   async endOne(): Promise<void> {
-    this.running.shift()?.leave();
+    this.running.splice(0, 1).forEach(end);
     await settled();
   }
 }
@@ -114,7 +120,7 @@ describe('an admission', () => {
     const late = all.take('b');
     await expect(late.turn().catch(codeOf)).resolves.toEqual(['worker_ingress_unavailable', 'late']);
     late.leave();
-    working.leave();
+    end(working);
     await expect(all.take('b').turn()).resolves.toBeUndefined();
   });
 
@@ -127,10 +133,35 @@ describe('an admission', () => {
     gone.leave();
     gone.leave();
     await expect(turn).resolves.toEqual(['request_timeout', undefined]);
-    working.leave();
+    end(working);
     expect(all.load).toEqual({ running: 0, waiting: 0 });
     await expect(all.take('c').turn()).resolves.toBeUndefined();
     await expect(gone.turn().catch(codeOf)).resolves.toEqual(['request_timeout', undefined]);
+  });
+
+  it('gives a caller that leaves in its turn no second one while the work goes on', async () => {
+    const all = admission({ runningPerCaller: 1, placesPerCaller: 2 });
+    const left = all.take('a');
+    await left.turn();
+    left.leave();
+    left.leave();
+    const again = all.take('a');
+    let hasTurn = false;
+    const turn = again.turn().then(() => {
+      hasTurn = true;
+    });
+    await settled();
+    expect([hasTurn, refusalOf(() => all.take('a')), all.load]).toEqual([
+      false,
+      ['rate_limited', 'caller'],
+      { running: 1, waiting: 1 },
+    ]);
+    left.rest();
+    left.rest();
+    await turn;
+    expect(all.load).toEqual({ running: 1, waiting: 0 });
+    end(again);
+    expect(all.load).toEqual({ running: 0, waiting: 0 });
   });
 
   it('gives the turn on when the work is done, and the place only when the answer has left', async () => {

@@ -171,15 +171,23 @@ export class Place {
     if (!this.isRunning) return;
     this.isRunning = false;
     this.admission.endTurn(this.caller);
+    if (this.hasLeft) this.admission.vacate(this.caller);
   }
 
-  /** The place is somebody else's; a turn that was waited for does not come any more. */
+  /** Whether the turn has come and what it is for goes on. */
+  get isAtWork(): boolean {
+    return this.isRunning;
+  }
+
+  /**
+   * The caller is gone: a turn that was waited for does not come any more. One that has come, and the place with it, lasts
+   * for as long as what it is for: who leaves and comes again does not have two.
+   */
   leave(): void {
     if (this.hasLeft) return;
     this.hasLeft = true;
     this.giveUp(callerHasLeft);
-    this.rest();
-    this.admission.vacate(this.caller);
+    if (!this.isRunning) this.admission.vacate(this.caller);
   }
 
   /** Most requests leave when nobody waits any more: for them no reason is made, with its stack. */

@@ -1,9 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, pino, stdTimeFunctions, type Logger } from 'pino';
+import { standardOutput } from '@valise/contracts/process';
 import { plainFields } from './log-fields.js';
-
-/** So much is written at once, and at the latest when the turn ends. */
-const BATCH_BYTES = 8 * 1024;
 
 /** Injects the program's log. */
 export const LOG = Symbol('log');
@@ -13,7 +11,7 @@ export const LOG = Symbol('log');
  * ours; whatever else is given to it, errors first of all, is reduced to what cannot quote an input: runtimes, parsers,
  * TypeORM and PostgreSQL all put the refused value into their messages.
  */
-export function createLog(level: string, destination: DestinationStream = standardOutput()): Logger {
+export function createLog(level: string, destination: DestinationStream = standardOutput): Logger {
   return pino(
     {
       level,
@@ -32,25 +30,6 @@ export function createLog(level: string, destination: DestinationStream = standa
     },
     destination,
   );
-}
-
-/** The lines of one turn of the event loop leave in one write: a write costs more than a line. */
-function standardOutput(): DestinationStream {
-  const output = pino.destination({ dest: 1, sync: true, minLength: BATCH_BYTES });
-  let isDue = false;
-  const flush = (): void => {
-    isDue = false;
-    output.flushSync();
-  };
-  process.once('exit', flush);
-  return {
-    write: (line) => {
-      output.write(line);
-      if (isDue) return;
-      isDue = true;
-      setImmediate(flush);
-    },
-  };
 }
 
 function sentence(message: unknown): string {

@@ -11,7 +11,10 @@ const MIB = 2 ** 20;
 export function examineStateDirectory(config: WorkerConfig): Finding[] {
   const { stateDirectory } = config;
   if (!existsSync(stateDirectory)) return [notYet(stateDirectory)];
-  const parts = [stateDirectory, ...['inbox', 'artifacts', 'outputs'].map((part) => join(stateDirectory, part))];
+  const parts = [
+    stateDirectory,
+    ...['inbox', 'artifacts', 'outputs'].map((part) => join(stateDirectory, part)),
+  ];
   return [...parts.filter((part) => existsSync(part)).map(ownership), space(config)];
 }
 

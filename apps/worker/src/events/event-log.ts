@@ -1,5 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
 import { describeError } from '@valise/contracts/failure';
+import { standardOutput } from '@valise/contracts/process';
 import type { LogLevel } from '@valise/contracts/settings';
 
 /** Identifiers, counts and times. Never a value, a name out of a bundle, or foreign text. */
@@ -9,7 +10,7 @@ export type EventFields = Readonly<Record<string, string | number | boolean | nu
 export class EventLog {
   readonly #logger: Logger;
 
-  constructor(level: LogLevel, destination: DestinationStream = pino.destination({ fd: 1, sync: true })) {
+  constructor(level: LogLevel, destination: DestinationStream = standardOutput) {
     this.#logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   }
 

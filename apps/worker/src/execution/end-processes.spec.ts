@@ -1,11 +1,16 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { IS_ROOT, TEST_BASE_UID } from '../../spec/worker-under-test.js';
 import { endProcesses } from './end-processes.js';
 import { findProcesses, identify, type ProcessOwner } from './process-table.js';
 
 const UID = TEST_BASE_UID + 200;
+/** exit(2) of one thread, by its number. */
+const SYS_EXIT = process.arch === 'arm64' ? 93 : 60;
+const HAS_THREADS = spawnSync('perl', ['-Mthreads', '-e', '1']).status === 0;
 const NEVER = new AbortController().signal;
 const OWN_UID = process.getuid?.() ?? -1;
 
@@ -31,7 +36,7 @@ const attemptOf = (): ProcessOwner => ({
   uid: OWN_UID,
   leader: null,
 });
-const slotOf = (): ProcessOwner => ({ kind: 'uid', uid: UID });
+const slotOf = (): ProcessOwner => ({ kind: 'uid', uid: UID, leader: null });
 const owners: [string, () => ProcessOwner][] = [['its attempt id', attemptOf]];
 if (IS_ROOT) owners.push(['the uid of its slot', slotOf]);
 
@@ -74,6 +79,21 @@ describe.each(owners)('a task that is known by %s', (_, ownerOf) => {
     expect((await ended) as unknown[]).toEqual([null, 'SIGKILL']);
   });
 
+  (HAS_THREADS ? it : it.skip)('is ended when it looks dead, for its first thread is', async () => {
+    const owner = ownerOf();
+    const script = `$| = 1; threads->create(sub { sleep 60 }); print "up"; syscall(${SYS_EXIT}, 0)`;
+    const { pid, ended } = await task(`exec perl -Mthreads -e '${script}'`, owner);
+    const deadline = Date.now() + 10_000;
+    while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) {
+      if (Date.now() > deadline) throw new Error('its first thread does not end');
+      await setImmediate();
+    }
+    const known = { ...owner, leader: identify(pid) };
+    expect(findProcesses(known)).toEqual([pid]);
+    expect(await endProcesses(known, 5000, NEVER)).toBe(true);
+    await ended;
+  });
+
   it('is ended when it is stopped', async () => {
     const owner = ownerOf();
     const { ended } = await task('echo up; kill -STOP $$', owner);
@@ -83,6 +103,13 @@ describe.each(owners)('a task that is known by %s', (_, ownerOf) => {
 });
 
 describe('ending processes', () => {
+  it('ends what was started for a slot before it has taken the uid of the slot', async () => {
+    const owner: ProcessOwner = { kind: 'uid', uid: UID, leader: null };
+    const { pid, ended } = await task('echo up; sleep 60; :', attemptOf());
+    expect(await endProcesses({ ...owner, leader: identify(pid) }, 0, NEVER)).toBe(true);
+    await ended;
+  });
+
   it('says that there was nothing to end', async () => {
     expect(await endProcesses(attemptOf(), 0, NEVER)).toBe(false);
   });

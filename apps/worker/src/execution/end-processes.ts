@@ -1,7 +1,7 @@
 import { monotonicMs } from '../clock/monotonic.js';
 import { pause } from '../clock/pause.js';
 import { killEverything } from './kill-everything.js';
-import { findProcesses, lookFor, type ProcessOwner } from './process-table.js';
+import { findProcesses, type ProcessOwner } from './process-table.js';
 
 const LOOK_MS = 20;
 const LONGEST_LOOK_MS = 500;
@@ -16,9 +16,8 @@ export async function endProcesses(
   graceMs: number,
   urgent: AbortSignal,
 ): Promise<boolean> {
-  const { pids, isComplete } = lookFor(owner);
+  const pids = findProcesses(owner);
   if (pids.length > 0) await terminate(owner, pids, graceMs, urgent);
-  else if (isComplete) return false;
   for (let lookMs = 1; ; lookMs = Math.min(lookMs * 2, LONGEST_LOOK_MS)) {
     const isCertain = await kill(owner);
     if (isCertain && findProcesses(owner).length === 0) return pids.length > 0;
@@ -44,9 +43,8 @@ async function terminate(
 
 /** Whether nothing of `owner` that lived at this moment has escaped, as far as that can be known. */
 async function kill(owner: ProcessOwner): Promise<boolean> {
-  if (owner.kind === 'uid' && (await killEverything(owner.uid))) return true;
   signal(findProcesses(owner), 'SIGKILL');
-  return owner.kind === 'attempt';
+  return owner.kind === 'uid' ? killEverything(owner.uid) : true;
 }
 
 function signal(pids: readonly number[], name: NodeJS.Signals): void {

@@ -114,7 +114,7 @@ function attacks(victim: string): string {
     await worker.start();
     await worker.control.heard('completion');
     const uid = Number(await appeared('uid'));
-    expect(findProcesses({ kind: 'uid', uid })).toEqual([]);
+    expect(findProcesses({ kind: 'uid', uid, leader: null })).toEqual([]);
   });
 });
 

@@ -1,13 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
-import { open, rm, type FileHandle } from 'node:fs/promises';
-import { createServer, type Server, type Socket } from 'node:net';
+import { open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { makePrivateDirectory } from '../inbox/durable-file.js';
 import { TaskOutput } from './task-output.js';
 
 const OPEN_MS = 5000;
-const NAME = 'task-output';
+const NAME_BYTES = 16;
 
 /** One stream of a task that is yet to be started: the end it will write to, and what comes out of it. */
 export interface OutputChannel {
@@ -26,79 +27,81 @@ export function closeWriters({ stdout, stderr }: OutputChannels): void {
 }
 
 /** Nobody writes and nobody reads; what was not read is wiped. */
-export function discardChannels(channels: OutputChannels): void {
-  closeWriters(channels);
-  for (const { output } of [channels.stdout, channels.stderr]) output.destroy();
+export function discardChannels({ stdout, stderr }: OutputChannels): void {
+  for (const channel of [stdout, stderr]) discard(channel);
 }
 
-interface Listening {
-  readonly server: Server;
-  /** Stays open: the socket's path goes through it. */
-  readonly directory: FileHandle;
+function discard({ writer, output }: OutputChannel): void {
+  writer.destroy();
+  output.destroy();
 }
 
 /** A socket's path may have 107 bytes; through a descriptor every directory has a short one. */
-const pathIn = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}/${NAME}`;
+const pathIn = ({ fd }: FileHandle, name: string): string => `/proc/self/fd/${fd}/${name}`;
 
 /**
  * Makes the channels between tasks and the worker. They are what `spawn` itself would make (pairs of connected sockets),
- * but with a reading end that is read into memory of ours: only an end that connects can be. The name is in a directory
- * that nobody else may enter.
+ * but with a reading end that is read into memory of ours: only an end that connects can be. Each pair has an address of
+ * its own, that nobody can know and that is gone once the two have met: whoever came late would else be taken for the next.
  */
 export class OutputSockets {
-  #listening: Promise<Listening> | null = null;
-  #turn: Promise<unknown> = Promise.resolve();
+  #opened: Promise<FileHandle> | null = null;
 
+  /** In `directory` nobody else may enter. */
   constructor(private readonly directory: string) {}
 
   /** @throws when the system has no more descriptors, or the directory cannot be written */
-  open(): Promise<OutputChannels> {
-    // One pair at a time: who is accepted is who has just connected.
-    const opened = this.#turn.then(async () => {
-      const stdout = await this.#connect();
-      try {
-        return { stdout, stderr: await this.#connect() };
-      } catch (error) {
-        discardChannels({ stdout, stderr: stdout });
-        throw error;
-      }
-    });
-    this.#turn = opened.catch(() => undefined);
-    return opened;
-  }
-
-  /** No more channels are made; those that were go on. */
-  async close(): Promise<void> {
-    const listening = await this.#listening;
-    listening?.server.close();
-    await listening?.directory.close();
-  }
-
-  async #connect(): Promise<OutputChannel> {
-    const { server, directory } = await (this.#listening ??= this.#listen());
-    const deadline = { signal: AbortSignal.timeout(OPEN_MS) };
-    const output = new TaskOutput(pathIn(directory));
+  async open(): Promise<OutputChannels> {
+    const stdout = await this.#connect();
     try {
-      const accepted = once(server, 'connection', deadline) as Promise<[Socket]>;
-      const [[writer]] = await Promise.all([accepted, once(output, 'connect', deadline)]);
-      return { writer, output };
+      return { stdout, stderr: await this.#connect() };
     } catch (error) {
-      output.destroy();
+      discard(stdout);
       throw error;
     }
   }
 
-  async #listen(): Promise<Listening> {
+  /** No more channels are made; those that were go on. */
+  async close(): Promise<void> {
+    await (await this.#opened)?.close();
+  }
+
+  async #connect(): Promise<OutputChannel> {
+    const path = pathIn(await (this.#opened ??= this.#enter()), randomBytes(NAME_BYTES).toString('hex'));
+    const deadline = { signal: AbortSignal.timeout(OPEN_MS) };
+    const server = createServer({ pauseOnConnect: true });
+    let writer: Socket | null = null;
+    let isOver = false;
+    server.on('connection', (socket) => {
+      if (writer || isOver) socket.destroy();
+      else writer = socket;
+    });
+    let output: TaskOutput | null = null;
+    try {
+      await once(server.listen(path), 'listening', deadline);
+      output = new TaskOutput(path);
+      const accepted = once(server, 'connection', deadline) as Promise<[Socket]>;
+      const [[socket]] = await Promise.all([accepted, once(output, 'connect', deadline)]);
+      return { writer: socket, output };
+    } catch (error) {
+      output?.destroy();
+      (writer as Socket | null)?.destroy();
+      throw error;
+    } finally {
+      isOver = true;
+      server.close();
+    }
+  }
+
+  /** The directory, empty: what a worker left that was killed between two lines is nobody's address any more. */
+  async #enter(): Promise<FileHandle> {
     try {
       await makePrivateDirectory(this.directory);
-      await rm(join(this.directory, NAME), { force: true });
+      for (const name of await readdir(this.directory)) await rm(join(this.directory, name));
       const { O_RDONLY, O_DIRECTORY } = constants;
-      const directory = await open(this.directory, O_RDONLY | O_DIRECTORY);
-      const server = createServer({ pauseOnConnect: true }).listen(pathIn(directory)).unref();
-      await once(server, 'listening');
-      return { server, directory };
+      return await open(this.directory, O_RDONLY | O_DIRECTORY);
     } catch (error) {
-      this.#listening = null;
+      this.#opened = null;
       throw error;
     }
   }

@@ -50,7 +50,7 @@ export class SlotProcesses {
   #ownerOf({ slot, offer }: Attempt, leader: ProcessIdentity | null): ProcessOwner {
     const { isolation } = this.config;
     return isolation.kind === 'uid_per_slot'
-      ? { kind: 'uid', uid: isolation.baseUid + slot }
+      ? { kind: 'uid', uid: isolation.baseUid + slot, leader }
       : { kind: 'attempt', uid: isolation.uid, attemptId: offer.candidate.attemptId, leader };
   }
 }

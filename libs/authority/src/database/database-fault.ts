@@ -25,13 +25,14 @@ export class DatabaseFault extends Error {
 
   /**
    * The connection is of no use any more: broken, shut down by the server, or to a node that turned read-only.
-   * class 08, 57P01…57P05, 25006; 0A000, with which a standby refuses to begin a SERIALIZABLE transaction.
+   * class 08, 57P01…57P05, 25006; 0A000, with which a standby refuses to begin a SERIALIZABLE transaction;
+   * 26000 and 42P05, where something in between has lost or kept prepared statements.
    */
   get connectionLost(): boolean {
     return (
       this.sqlState === null ||
       /^(08|57P0)/.test(this.sqlState) ||
-      /^(25006|25P03|25P04|0A000)$/.test(this.sqlState)
+      /^(25006|25P03|25P04|0A000|26000|42P05)$/.test(this.sqlState)
     );
   }
 

@@ -22,8 +22,9 @@ async function plansOf(act: (tx: Tx) => Promise<unknown>): Promise<string> {
       async (tx) => {
         const query = tx.query.bind(tx);
         tx.query = async (statement, parameters) => {
+          const text = typeof statement === 'string' ? statement : statement.text;
           const explained = await client.query<Record<string, string>>(
-            `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ${statement}`,
+            `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ${text}`,
             [...(parameters ?? [])],
           );
           plans.push(...explained.rows.map((row) => row['QUERY PLAN'] ?? ''));

@@ -1,4 +1,5 @@
 export { forget, offHeap } from './off-heap.js';
+export { standardOutput } from './standard-output.js';
 export {
   forbidCoreFiles,
   inheritableDescriptors,
