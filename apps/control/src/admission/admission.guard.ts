@@ -37,11 +37,11 @@ export class AdmissionGuard implements CanActivate {
       response.destroy();
       place.rest();
     }, LIFETIME_MS[kind]);
+    place.onVacated = () => {
+      clearTimeout(cut);
+    };
     response.once('close', () => {
       place.leave();
-      // What a transfer's turn is for is its caller.
-      if (kind === 'transfer' || response.writableEnded) place.rest();
-      if (!place.isAtWork) clearTimeout(cut);
     });
     request.place = place;
     restWhenAnswered(response, place);

@@ -132,6 +132,8 @@ export class Place {
   private timer: NodeJS.Timeout | undefined;
   private isRunning = false;
   private hasLeft = false;
+  /** Called once the place is somebody else's. */
+  onVacated = (): void => undefined;
 
   constructor(
     private readonly admission: Admission,
@@ -171,12 +173,7 @@ export class Place {
     if (!this.isRunning) return;
     this.isRunning = false;
     this.admission.endTurn(this.caller);
-    if (this.hasLeft) this.admission.vacate(this.caller);
-  }
-
-  /** Whether the turn has come and what it is for goes on. */
-  get isAtWork(): boolean {
-    return this.isRunning;
+    if (this.hasLeft) this.vacate();
   }
 
   /**
@@ -187,7 +184,12 @@ export class Place {
     if (this.hasLeft) return;
     this.hasLeft = true;
     this.giveUp(callerHasLeft);
-    if (!this.isRunning) this.admission.vacate(this.caller);
+    if (!this.isRunning) this.vacate();
+  }
+
+  private vacate(): void {
+    this.admission.vacate(this.caller);
+    this.onVacated();
   }
 
   /** Most requests leave when nobody waits any more: for them no reason is made, with its stack. */

@@ -27,6 +27,7 @@ export class FailureFilter implements ExceptionFilter {
     response.locals.code = failure.code;
     if (response.headersSent) {
       // The answer had begun: only a broken connection tells the caller that it is not whole.
+      request.place?.rest();
       response.destroy();
       return;
     }

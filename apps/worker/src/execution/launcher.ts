@@ -70,10 +70,15 @@ export class Launcher implements OnModuleDestroy {
     const [file = LAUNCH_SHELL, ...args] = [...this.#wrapperOf(slot), ...shell];
     const child = spawned(file, args, handover, channels);
     const [, , , environment, marks] = child.stdio as unknown as Streams;
+    const identity = identityOf(child);
+    if (!identity) {
+      // It waits for its environment, so it has executed nothing.
+      child.kill('SIGKILL');
+      for (const pipe of [environment, marks]) pipe.on('error', () => undefined).destroy();
+      throw new AttemptRefused('out_of_memory');
+    }
     feed(environment, handover);
     const [stdout, stderr] = [channels.stdout.output, channels.stderr.output];
-    const identity = child.pid === undefined ? null : identify(child.pid);
-    if (!identity) throw new AttemptRefused('out_of_memory');
     const ended = endOf(child);
     return { identity, stdout, stderr, ended, executing: assertExecuted(marks, stderr, ended) };
   }
@@ -116,6 +121,15 @@ function spawned(
     throw new AttemptRefused(reasonOfErrno((error as NodeJS.ErrnoException).code));
   } finally {
     closeWriters(channels);
+  }
+}
+
+/** Null where there is no child, or the system cannot say which one it is. */
+function identityOf({ pid }: ChildProcess): ProcessIdentity | null {
+  try {
+    return pid === undefined ? null : identify(pid);
+  } catch {
+    return null;
   }
 }
 

@@ -72,6 +72,8 @@ export class OutputSockets {
     const server = createServer({ pauseOnConnect: true });
     let writer: Socket | null = null;
     let isOver = false;
+    // Whoever waits hears of it by the deadline; later nobody need.
+    server.on('error', () => undefined);
     server.on('connection', (socket) => {
       if (writer || isOver) socket.destroy();
       else writer = socket;
@@ -97,7 +99,8 @@ export class OutputSockets {
   async #enter(): Promise<FileHandle> {
     try {
       await makePrivateDirectory(this.directory);
-      for (const name of await readdir(this.directory)) await rm(join(this.directory, name));
+      for (const name of await readdir(this.directory))
+        await rm(join(this.directory, name), { recursive: true, force: true });
       const { O_RDONLY, O_DIRECTORY } = constants;
       return await open(this.directory, O_RDONLY | O_DIRECTORY);
     } catch (error) {

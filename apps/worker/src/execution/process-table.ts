@@ -31,11 +31,11 @@ function belongs(pid: number, owner: ProcessOwner): boolean {
   const status = readHead(`/proc/${pid}/status`);
   if (status === null || !isAlive(status)) return false;
   const { leader } = owner;
-  const stat = readStat(pid);
-  if (stat && leader?.pid === pid && leader.startTime === stat.startTime) return true;
+  if (leader?.pid === pid && isChild(status) && readStat(pid)?.startTime === leader.startTime) return true;
   const uids = (/^Uid:\s+(.*)$/m.exec(status)?.[1] ?? '').split(/\s+/).map(Number);
   if (!uids.includes(owner.uid)) return false;
   if (owner.kind === 'uid') return true;
+  const stat = readStat(pid);
   const isOfSession = stat !== null && leader !== null && stat.sessionId === leader.pid;
   return (isOfSession && stat.startTime >= leader.startTime) || environmentNames(pid, owner.attemptId);
 }
@@ -43,6 +43,11 @@ function belongs(pid: number, owner: ProcessOwner): boolean {
 /** A process whose first thread has ended looks like a zombie, and runs on in its others. */
 function isAlive(status: string): boolean {
   return !/^State:\s+[ZX]/m.test(status) || Number(/^Threads:\s+(\d+)$/m.exec(status)?.[1]) > 1;
+}
+
+/** Whether it is ours. An identity alone may be a stranger's: both its numbers begin anew when the machine does. */
+function isChild(status: string): boolean {
+  return Number(/^PPid:\s+(\d+)$/m.exec(status)?.[1]) === process.pid;
 }
 
 /** Whether the process was started with the attempt's id. Its environment holds secrets: what is read is zeroed. */
@@ -80,18 +85,25 @@ function readStat(pid: number): Stat | null {
   return { sessionId: Number(fields[3]), startTime: Number(fields[19]) };
 }
 
-/** What we want to know stands before what may be long, such as the groups' names. */
-const HEAD_BYTES = 4096;
+/** What we want to know stands before the end of this, however many groups a process has. */
+const HEAD_BYTES = 64 * 1024;
 const head = Buffer.alloc(HEAD_BYTES);
 
-/** The beginning of a file of /proc, in one piece; null when there is no such process. */
+/** Why a process cannot be looked at: it has gone, or is not ours. Anything else says nothing about it. */
+const NOT_OURS: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
+
+/**
+ * The beginning of a file of /proc, in one piece; null when there is no such process.
+ * @throws when the system cannot say, for it has no descriptors or memory left
+ */
 function readHead(path: string): string | null {
   let file: number | null = null;
   try {
     file = openSync(path, 'r');
     return head.toString('latin1', 0, readSync(file, head, 0, HEAD_BYTES, 0));
-  } catch {
-    return null;
+  } catch (error) {
+    if (NOT_OURS.has((error as NodeJS.ErrnoException).code)) return null;
+    throw error;
   } finally {
     if (file !== null) closeSync(file);
   }
