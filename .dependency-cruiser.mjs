@@ -69,9 +69,9 @@ export default {
     ),
     forbid(
       'documents-do-no-io',
-      'Of Node itself, the documents of the contracts load digests alone.',
+      'Of Node itself, the documents of the contracts load digests and bytes alone.',
       { path: '^libs/contracts/src/documents/', pathNot: 'spec\\.ts$' },
-      { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
+      { dependencyTypes: ['core'], pathNot: '^(node:)?(buffer|crypto)$' },
     ),
     forbid(
       'documents-pure',
