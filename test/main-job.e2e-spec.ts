@@ -113,7 +113,8 @@ describe('a task', () => {
       'echo "$SECRET_A"; printf %s "${SECRET_A%?????}"; printf "%s\\n" "${SECRET_A#??????????}"; echo "$TOKEN" >&2';
     const runId = await deployment().run(task(command, { SECRET_A: 'canary-value-15' }, 'canary-token-7'));
     await deployment().ended(runId);
-    expect(await logOf(runId)).toBe('***\n***\n***\n');
+    // Where a line of one stream falls between two pieces of the other is nobody's to say.
+    expect([...(await logOf(runId))].sort().join('')).toBe(`\n\n\n${'***'.repeat(3)}`);
   }, 60_000);
 
   it('is watched and read on the command line', async () => {
