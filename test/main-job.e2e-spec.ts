@@ -114,7 +114,9 @@ describe('a task', () => {
     const runId = await deployment().run(task(command, { SECRET_A: 'canary-value-15' }, 'canary-token-7'));
     await deployment().ended(runId);
     // Where a line of one stream falls between two pieces of the other is nobody's to say.
-    expect([...(await logOf(runId))].sort().join('')).toBe(`\n\n\n${'***'.repeat(3)}`);
+    const shown = await logOf(runId);
+    expect(shown.replaceAll('***', '')).toBe('\n\n\n');
+    expect(shown.replaceAll('\n', '')).toBe('***'.repeat(3));
   }, 60_000);
 
   it('is watched and read on the command line', async () => {

@@ -111,10 +111,10 @@ export async function runBench(options: BenchOptions): Promise<BenchReport> {
   try {
     const { protocol } = arena;
     const idleMiB = await arena.idleMiB();
+    const loadedMiB = await arena.loadedMiB();
     await arena.warmUp();
     const rows: Row[] = [];
     for (const contest of contestsOf(options.full)) rows.push(...(await arena.contest(contest, options)));
-    const loadedMiB = await arena.loadedMiB();
     const growth = await measureGrowth(options, options.full ? [100_000, 1_000_000] : [100_000]);
     return {
       machine: {
