@@ -68,19 +68,7 @@ async function told(script: string): Promise<Told> {
   }
 }
 
-async function heard(operation: string): Promise<Question> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error(`no ${operation} in ${DEADLINE_MS} ms\n${worker.log.join('')}`));
-    }, DEADLINE_MS);
-  });
-  try {
-    return await Promise.race([worker.control.heard(operation), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const heard = (operation: string): Promise<Question> => worker.control.heard(operation, 1, DEADLINE_MS);
 
 function diskBytes(): number {
   const artifacts = join(worker.stateDirectory, 'artifacts');

@@ -92,9 +92,9 @@ export class FakeControl {
     return this.questions.filter((question) => question.operation === operation);
   }
 
-  /** The question with which `operation` was asked the `count`th time. @throws when it is not asked so often in a minute */
-  async heard(operation: string, count = 1): Promise<Question> {
-    const deadline = performance.now() + HEARD_DEADLINE_MS;
+  /** The question with which `operation` was asked the `count`th time. @throws when it is not asked so often in time */
+  async heard(operation: string, count = 1, withinMs = HEARD_DEADLINE_MS): Promise<Question> {
+    const deadline = performance.now() + withinMs;
     for (;;) {
       const asked = this.asked(operation);
       const question = asked[count - 1];
