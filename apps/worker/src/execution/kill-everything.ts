@@ -14,7 +14,12 @@ process.seteuid(uid);
 const status = require('fs').readFileSync('/proc/self/status', 'latin1');
 const isOnlyTheSlots = /^CapEff:\\t0+$/m.test(status) && status.includes('\\nUid:\\t${KILLER_UID}\\t' + uid + '\\t');
 if (!isOnlyTheSlots || uid < 1) process.exit(1);
-process.kill(-1, 'SIGKILL');
+try {
+  process.kill(-1, 'SIGKILL');
+} catch (error) {
+  // In a container the worker may be the first process, which the kernel leaves out, and nobody else there.
+  if (error.code !== 'ESRCH') process.exit(1);
+}
 `;
 
 let turn: Promise<unknown> = Promise.resolve();
@@ -31,14 +36,15 @@ export function killEverything(uid: number): Promise<boolean> {
   return killed;
 }
 
+/** The arguments of setpriv with which it becomes the killer of `uid`. */
+export function killerOf(uid: number): readonly string[] {
+  const script = [process.execPath, '-e', SCRIPT, String(uid)];
+  return ['--ruid', String(KILLER_UID), '--clear-groups', '--', ...script];
+}
+
 async function runKiller(uid: number): Promise<boolean> {
-  const killer = [process.execPath, '-e', SCRIPT, String(uid)];
   try {
-    const child = spawn('setpriv', ['--ruid', String(KILLER_UID), '--clear-groups', '--', ...killer], {
-      env: {},
-      cwd: '/',
-      stdio: 'ignore',
-    });
+    const child = spawn('setpriv', killerOf(uid), { env: {}, cwd: '/', stdio: 'ignore' });
     const [exitCode] = (await once(child, 'exit')) as [number | null];
     return exitCode === 0;
   } catch {
