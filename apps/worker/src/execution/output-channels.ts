@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { open, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { makePrivateDirectory } from '../inbox/durable-file.js';
+import { makePrivateDirectory } from '../inbox/durable-directory.js';
 import { TaskOutput } from './task-output.js';
 
 const OPEN_MS = 5000;

@@ -10,7 +10,7 @@ import { IS_ROOT, TEST_BASE_UID, WorkerUnderTest } from '../../spec/worker-under
 import { Inbox } from '../inbox/inbox.js';
 import type { Exit, ProcessIdentity } from '../inbox/inbox-record.js';
 import type { InboxEvent } from '../inbox/inbox-transition.js';
-import { makePrivateDirectory } from '../inbox/durable-file.js';
+import { makePrivateDirectory } from '../inbox/durable-directory.js';
 import { identify } from './process-table.js';
 
 const SESSION = '0190a0b0-0000-7000-8000-000000000001';

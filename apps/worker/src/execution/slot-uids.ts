@@ -1,7 +1,7 @@
 import { readFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { invalidSetting } from '@valise/contracts/settings';
-import { makePrivateDirectory } from '../inbox/durable-file.js';
+import { makePrivateDirectory } from '../inbox/durable-directory.js';
 import { lockFile } from '../inbox/file-lock.js';
 import { KILLER_UID } from './kill-everything.js';
 

@@ -5,7 +5,7 @@ import { WorkerConfig } from '../config/worker-config.js';
 import { WORKER_IDENTITY } from '../ingress/worker-identity.js';
 import type { WorkerIdentity } from '../ingress/worker-identity.js';
 import { Steps } from '../events/steps.js';
-import { makePrivateDirectory } from './durable-file.js';
+import { makePrivateDirectory } from './durable-directory.js';
 import { Inbox } from './inbox.js';
 
 async function openInbox(config: WorkerConfig, identity: WorkerIdentity, steps: Steps): Promise<Inbox> {

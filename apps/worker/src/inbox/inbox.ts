@@ -1,7 +1,6 @@
-import { readdir, readFile, rm, stat, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, stat, type FileHandle } from 'node:fs/promises';
 import { ValiseError } from '@valise/contracts/failure';
-import { makePrivateDirectory, removeDurably, UNFINISHED_SUFFIX, writeDurably } from './durable-file.js';
+import { DurableDirectory, UNFINISHED_SUFFIX } from './durable-directory.js';
 import { lockFile } from './file-lock.js';
 import { readRecord, readSession, writeRecord, writeSession, type SessionRecord } from './inbox-document.js';
 import type { Claim, InboxRecord } from './inbox-record.js';
@@ -25,7 +24,7 @@ export class Inbox {
   readonly #turns = new Map<number, Promise<unknown>>();
 
   private constructor(
-    private readonly directory: string,
+    private readonly directory: DurableDirectory,
     private readonly lock: FileHandle,
     private readonly records: Map<number, InboxRecord>,
     private current: SessionRecord | null,
@@ -33,24 +32,25 @@ export class Inbox {
   ) {}
 
   /** @throws ValiseError inbox_in_use, or inbox_damaged with the file and the broken rule */
-  static async open(directory: string, observe: InboxObserver = () => undefined): Promise<Inbox> {
-    await makePrivateDirectory(directory);
-    const lock = await lockFile(join(directory, LOCK));
-    if (!lock) throw new ValiseError('inbox_in_use');
+  static async open(path: string, observe: InboxObserver = () => undefined): Promise<Inbox> {
+    const directory = await DurableDirectory.open(path);
+    let lock: FileHandle | null = null;
     try {
+      lock = await lockFile(directory.pathOf(LOCK));
+      if (!lock) throw new ValiseError('inbox_in_use');
       const records = new Map<number, InboxRecord>();
       let session: SessionRecord | null = null;
-      for (const file of (await readdir(directory)).sort()) {
+      for (const file of (await directory.names()).sort()) {
         const slot = SLOT.exec(file)?.[1];
         if (file === LOCK) continue;
-        else if (file.endsWith(UNFINISHED_SUFFIX)) await rm(join(directory, file));
+        else if (file.endsWith(UNFINISHED_SUFFIX)) await directory.remove(file);
         else if (file === SESSION) session = await readWith(readSession, directory, file);
         else if (slot !== undefined) records.set(Number(slot), await readWith(readRecord, directory, file));
         else throw new ValiseError('inbox_damaged', { rule: 'unknown_file' });
       }
       return new Inbox(directory, lock, records, session, observe);
     } catch (error) {
-      await lock.close();
+      await Promise.all([directory.close(), lock?.close()]);
       throw error;
     }
   }
@@ -106,7 +106,7 @@ export class Inbox {
   forget(slot: number): Promise<void> {
     return this.#inTurn(slot, async () => {
       this.observe('before', 'forgotten');
-      await removeDurably(join(this.directory, fileOf(slot)));
+      await this.directory.remove(fileOf(slot));
       this.records.delete(slot);
       this.observe('after', 'forgotten');
     });
@@ -114,7 +114,7 @@ export class Inbox {
 
   /** Lets another process own the inbox. */
   async close(): Promise<void> {
-    await this.lock.close();
+    await Promise.all([this.lock.close(), this.directory.close()]);
   }
 
   #successor(slot: number, event: InboxEvent): InboxRecord {
@@ -139,15 +139,19 @@ export class Inbox {
 
   async #write(file: string, bytes: Buffer, change: string): Promise<void> {
     this.observe('before', change);
-    await writeDurably(join(this.directory, file), bytes);
+    await this.directory.write(file, bytes);
     this.observe('after', change);
   }
 }
 
 const fileOf = (slot: number): string => `slot-${slot}.json`;
 
-async function readWith<T>(read: (bytes: Uint8Array) => T, directory: string, file: string): Promise<T> {
-  const path = join(directory, file);
+async function readWith<T>(
+  read: (bytes: Uint8Array) => T,
+  directory: DurableDirectory,
+  file: string,
+): Promise<T> {
+  const path = directory.pathOf(file);
   const { size } = await stat(path);
   if (size > MAX_FILE_BYTES) throw new ValiseError('inbox_damaged', { file, rule: 'max_bytes' });
   const bytes = await readFile(path);

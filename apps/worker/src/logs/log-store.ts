@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { EMPTY_LOG, type StoredLog } from '../ingress/control.js';
-import { makePrivateDirectory } from '../inbox/durable-file.js';
+import { makePrivateDirectory } from '../inbox/durable-directory.js';
 import { LogArtifact } from './log-artifact.js';
 import { LogFile, type LogLimits } from './log-file.js';
 import { openLog } from './log-on-disk.js';
