@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { textOfLog } from '@valise/contracts/documents';
 import type { RunView } from '@valise/contracts/wire';
 import { ATTEMPT_STEPS } from '../apps/worker/src/events/steps.js';
@@ -8,10 +7,11 @@ import { processesOf } from './crash/task-processes.js';
 import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/postgres-world.js';
+import { until } from './support/until.js';
 import { verification } from './support/verification.js';
 
 const PASS_DEADLINE_MS = 300_000;
-const END_DEADLINE_MS = 5000;
+const END = { deadlineMs: 5000, everyMs: 10 };
 /** Of each worker; far from the uids that other suites use. */
 const UID_BASE = 70_000 + (process.pid % 1000) * 10;
 
@@ -66,11 +66,7 @@ async function crashAgainAt(worker: CrashWorker, boundaries: readonly string[]):
 async function takenAlong({ runId }: CrashRun): Promise<void> {
   const { attempts } = await deployment().management.run(PROJECT, runId);
   const attemptIds = attempts.map(({ attemptId }) => attemptId);
-  const deadline = performance.now() + END_DEADLINE_MS;
-  while (processesOf(attemptIds).length > 0) {
-    if (performance.now() > deadline) throw new Error('the task has outlived its worker');
-    await pause(10);
-  }
+  await until('the end of the task', () => processesOf(attemptIds).length === 0, END);
 }
 
 /** Where a recovery died that was to die at `boundary`, or at its own end. */

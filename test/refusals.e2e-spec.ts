@@ -7,6 +7,7 @@ import { PlainAddress } from './support/plain-address.js';
 import { newSessionId, type PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { BUNDLE, type Held, PROJECT, registration, SECRET } from './support/postgres-world.js';
+import { until } from './support/until.js';
 import { wireCaller, WireConnection } from './support/wire-connection.js';
 import type { Answer } from './support/worker-client.js';
 
@@ -16,13 +17,13 @@ const deployment = useDeployment(database);
 const codeOf = (answer: Answer): [number, unknown] => [answer.status, answer.json.code];
 
 /** What operators read about the run's deliveries, once `count` of them have become something. */
-async function recordsOf({ fence }: Held, count: number): Promise<unknown[]> {
-  for (;;) {
+function recordsOf({ fence }: Held, count: number): Promise<unknown[]> {
+  // The outcome is appended after the last byte, so a worker may ask before it is there.
+  return until(`${count} outcomes`, async () => {
     const records = await deployment().management.deliveries(PROJECT, fence.runId);
     const known = records.map(({ denial, outcome }) => denial ?? outcome).filter((end) => end !== undefined);
-    // The outcome is appended after the last byte, so a worker may ask before it is there.
-    if (known.length >= count) return known;
-  }
+    return known.length >= count && known;
+  });
 }
 
 /** A worker that holds the one attempt of a run which nobody else may claim. */

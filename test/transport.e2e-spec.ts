@@ -8,11 +8,11 @@ import { newSessionId } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { artifactOf, type Held, PROJECT, registration } from './support/postgres-world.js';
 import { replaceFile, type TestIdentity } from './support/test-pki.js';
+import { until } from './support/until.js';
 import { type Outcome, wireCaller, WireConnection } from './support/wire-connection.js';
 import { type Answer, WorkerClient } from './support/worker-client.js';
 
 const HOUR_MS = 60 * 60 * 1000;
-const DEADLINE_MS = 20_000;
 
 const database = useDatabase();
 const deployment = useDeployment(database, { VALISE_RELOAD_INTERVAL_MS: '200' });
@@ -44,6 +44,8 @@ async function ask(workerId: string, identity: TestIdentity): Promise<[number, u
 const connectionOf = (identity: TestIdentity): Promise<WireConnection> =>
   WireConnection.attempt(wireCaller(deployment().ports.ingress, deployment().pki.caFile, identity));
 
+const patience = { situation: () => deployment().logs() };
+
 const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
 
 /** A task with secrets that only this worker may run, and that takes a second. */
@@ -53,15 +55,6 @@ function asleep(workerId: string): Partial<PublishTaskRequest> {
   return {
     spec: { ...spec, config: { ...(spec?.config as object), command } },
   };
-}
-
-async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS;
-  while (!(await holds())) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    if (performance.now() > deadline)
-      throw new Error(`it never came to this: ${what}\n${deployment().logs()}`);
-  }
 }
 
 describe('a worker whose certificate is revoked', () => {
@@ -129,7 +122,7 @@ describe('a worker whose certificate has ended', () => {
       VALISE_TLS_KEY_FILE: files.keyFile,
     });
     const failures = (): LogLine[] => worker.lines.filter(({ event }) => event === 'claim_failed');
-    await until(() => Promise.resolve(failures().length === 3), 'some failures');
+    await until('some failures', () => failures().length === 3, patience);
     for (const { error } of failures()) expect(error).toMatchObject({ code: 'identity_expired' });
     const times = failures().map(({ time }) => Date.parse(String(time)));
     expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(700);
@@ -188,7 +181,7 @@ describe('files of control that change', () => {
     };
     expect(await serial()).toBe(server.serialNumber);
     const renewed = pki.replace(server, await pki.server('renewed'));
-    await until(async () => (await serial()) === renewed.serialNumber, 'the renewed certificate');
+    await until('the renewed certificate', async () => (await serial()) === renewed.serialNumber, patience);
   });
 });
 

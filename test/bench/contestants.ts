@@ -37,7 +37,7 @@ export async function recordProtocol(database: TestDatabase): Promise<Protocol> 
       recorder.reset();
       const { status } = await connection.exchange(request);
       if (status !== 200) throw new Error(`the recorded delivery was answered ${status}`);
-      while ((await stock.open()) > 0);
+      await stock.settled();
     }
     connection.close();
     return { statements: [...recorder.statements], roundTrips: recorder.roundTrips };

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Program } from '../../apps/cli/src/demo/program.js';
 import { writeHandover } from '../../apps/worker/src/execution/handover.js';
 import { LAUNCH_SCRIPT, LAUNCH_SHELL } from '../../apps/worker/src/execution/launch-shell.js';
 import { Deployment, onlyFor } from '../support/deployment.js';
 import { PROJECT, publication } from '../support/postgres-world.js';
 import { TestDatabase } from '../support/postgres.js';
+import { until } from '../support/until.js';
 import { figureOf, type Figure } from './figures.js';
 import { bundleOf } from './material.js';
 import { cpuMsOf } from './process-cost.js';
@@ -34,7 +34,7 @@ const WORKER = 'throughput';
 const COMMAND = '/bin/true';
 const BUNDLE_KIB = 16;
 const DEADLINE_MS = 600_000;
-const LOOK_MS = 20;
+const PATIENCE = { deadlineMs: DEADLINE_MS, everyMs: 20 };
 
 /** 500 tasks of nothing, with a bundle of 16 KiB each, through one worker with 16 slots; in three rounds. */
 export async function measureThroughput(): Promise<Throughput> {
@@ -95,10 +95,7 @@ async function measureTasks(
   const cpuBefore = cpuMsOf(worker.pid);
   const startedAt = performance.now();
   await deployment.allow(WORKER, { labels });
-  while (succeeded() < wanted) {
-    if (performance.now() - startedAt > DEADLINE_MS) throw new Error('some tasks have not succeeded');
-    await delay(LOOK_MS);
-  }
+  await until('the success of every task', () => succeeded() >= wanted, PATIENCE);
   const seconds = (performance.now() - startedAt) / 1000;
   return { workerMs: (cpuMsOf(worker.pid) - cpuBefore) / count, tasksPerSecond: count / seconds };
 }

@@ -1,27 +1,18 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { check } from '../history/checker.js';
 import type { Call } from '../history/history.js';
 import { play } from '../history/play.js';
 import type { Recorder } from '../history/recorder.js';
+import { until } from '../support/until.js';
 import { report, verification } from '../support/verification.js';
 import { ask, workThrough, type Replays } from './replays.js';
 import { ReplicatedPostgres } from './replicated-postgres.js';
 
 const OPERATIONS = 600;
-const PATIENCE_MS = 120_000;
+const PATIENCE = { deadlineMs: 120_000 };
 const { promotions, seed } = verification;
 
 const unavailable = ({ calls }: Recorder): Call[] =>
   calls.filter(({ answer }) => answer.endsWith('_unavailable') || answer === 'unknown');
-
-/** Waits for a fact; the players go on meanwhile. */
-async function until(what: string, fact: () => boolean): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
-  while (!fact()) {
-    if (performance.now() > deadline) throw new Error(`not seen in ${PATIENCE_MS} ms: ${what}`);
-    await pause(5);
-  }
-}
 
 describe.each(Array.from({ length: promotions }, (_none, promotion) => promotion))(
   'a standby that is promoted under load (%i)',
@@ -43,16 +34,22 @@ describe.each(Array.from({ length: promotions }, (_none, promotion) => promotion
         meanwhile: async (stage, recorder) => {
           const replays: Replays = await workThrough(stage, recorder, sessionId());
           asBefore = await ask(replays);
-          await until('half of the operations', () => recorder.begun > OPERATIONS / 2);
+          await until('half of the operations', () => recorder.begun > OPERATIONS / 2, PATIENCE);
           const beforehand = unavailable(recorder).length;
           const crashedAt = performance.now();
           cluster.crash();
           // Some have met the node that only reads.
-          await until('refusals of the standby', () => unavailable(recorder).length > beforehand + 40);
+          await until(
+            'refusals of the standby',
+            () => unavailable(recorder).length > beforehand + 40,
+            PATIENCE,
+          );
           await cluster.promote();
           const promotedAt = performance.now();
-          await until('a delivery decided by the promoted standby', () =>
-            answeredSince(recorder, promotedAt),
+          await until(
+            'a delivery decided by the promoted standby',
+            () => answeredSince(recorder, promotedAt),
+            PATIENCE,
           );
           outageMs = performance.now() - crashedAt;
           afterwards = await ask(replays);

@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { migrate, PROCESS_ROLES, type ProcessRole } from '@valise/authority';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../apps/cli/src/demo/embedded-postgres.js';
 import { provideTemplate } from '../support/postgres.js';
+import { until } from '../support/until.js';
 import { Gateway } from './gateway.js';
 
 const ROLE_PASSWORD = 'valise-test-role';
@@ -14,6 +14,7 @@ const PASSWORD_FILE = 'superuser-password';
 // Nothing is asked of the machine's disk: a crash of the machine is not what is played here.
 const SETTINGS = { fsync: 'off', full_page_writes: 'on', synchronous_commit: 'remote_apply' };
 const PATIENCE_MS = 30_000;
+const PATIENCE = { deadlineMs: PATIENCE_MS, everyMs: 20 };
 
 /** A primary, a standby that has applied whatever the primary has answered, and the address in front of them. */
 export class ReplicatedPostgres {
@@ -68,15 +69,16 @@ export class ReplicatedPostgres {
 
   /** Runs a statement as administrator, on whichever server takes it: what is asked of it may be done twice. */
   async query<Row extends object>(statement: string, parameters: readonly unknown[] = []): Promise<Row[]> {
-    const deadline = Date.now() + PATIENCE_MS;
-    for (;;) {
-      try {
-        return await ask<Row>(this.adminUrl, statement, parameters);
-      } catch (error) {
-        if (Date.now() > deadline) throw error;
-        await pause(20);
-      }
-    }
+    let refusal: unknown;
+    return until(
+      'a server that takes the statement',
+      () =>
+        ask<Row>(this.adminUrl, statement, parameters).catch((error: unknown) => {
+          refusal = error;
+          return null;
+        }),
+      { ...PATIENCE, situation: () => String(refusal) },
+    );
   }
 
   /** The primary is gone from one moment to the next; the address leads to the standby, which is read-only yet. */
@@ -159,16 +161,12 @@ function writeAs({ dataDirectory }: EmbeddedPostgres, file: string, content: str
 async function followed(primary: EmbeddedPostgres): Promise<void> {
   await ask(primary.url, `ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
   await ask(primary.url, 'SELECT pg_reload_conf()');
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const [row] = await ask<{ sync: number }>(
-      primary.url,
-      `SELECT count(*)::int AS sync FROM pg_stat_replication WHERE sync_state = 'sync'`,
-    );
-    if (row?.sync === 1) return;
-    if (Date.now() > deadline) throw new Error('the standby does not follow');
-    await pause(20);
-  }
+  const followers = `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`;
+  await until(
+    'the standby to follow',
+    async () => (await ask(primary.url, followers)).length === 1,
+    PATIENCE,
+  );
 }
 
 async function ask<Row extends object>(

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { sha256Hex } from '@valise/contracts/documents';
 import { Dawdling } from '../history/dawdling.js';
 import { Random } from '../history/random.js';
@@ -17,6 +16,7 @@ import {
   renewal,
   type Held,
 } from '../support/postgres-world.js';
+import { until } from '../support/until.js';
 import { ReplicatedPostgres } from './replicated-postgres.js';
 
 let cluster: ReplicatedPostgres;
@@ -56,10 +56,12 @@ async function claim(workerId: string): Promise<Held> {
 const expire = (): Promise<unknown[]> =>
   cluster.query(`UPDATE leases SET expires_at_ms = clock_ms() - 1 WHERE state = 'leased'`);
 
-/** The pools have left the servers that are gone. */
-async function untilAnswered(): Promise<void> {
-  while ((await codeOf(stage.workers.get('older'))) === 'management_unavailable') await pause(20);
-  while ((await codeOf(stage.sweeper.sweep())) === 'management_unavailable') await pause(20);
+/** The code that `act` is refused with, once its pool has left the servers that are gone. */
+function decided(act: () => Promise<unknown>): Promise<string> {
+  return until('a decision', async () => {
+    const code = await codeOf(act());
+    return !code.endsWith('_unavailable') && code;
+  });
 }
 
 describe('a restored backup', () => {
@@ -76,12 +78,11 @@ describe('a restored backup', () => {
     await expire();
     await cluster.restore();
     await expire();
-    await untilAnswered();
+    await decided(() => stage.workers.get('older'));
+    await decided(() => stage.sweeper.sweep());
 
     for (const held of [older, newer]) {
-      let code = await codeOf(authorize(held));
-      while (code.endsWith('_unavailable')) code = await codeOf(authorize(held));
-      expect(code).toBe('worker_secret_delivery_fenced');
+      expect(await decided(() => authorize(held))).toBe('worker_secret_delivery_fenced');
       expect(await codeOf(stage.leases.renew(held.worker, renewal(held)))).toBe(
         'worker_lease_control_fenced',
       );

@@ -9,6 +9,7 @@ import { residentMiB } from '../bench/process-cost.js';
 import { Deployment, onlyFor, programFile } from '../support/deployment.js';
 import { publication } from '../support/postgres-world.js';
 import { TestDatabase } from '../support/postgres.js';
+import { until } from '../support/until.js';
 import { ageMs, CENSUS_SETTING, loadedBy, sizeOf, type Loaded } from './running-program.js';
 
 /** What one kind of program takes, over the rounds. */
@@ -42,7 +43,6 @@ export interface FootprintReport {
 export const MAX_RATIO = 1.5;
 export const MANY_SLOTS = 16;
 const DEADLINE_MS = 60_000;
-const LOOK_MS = 10;
 /** After a start or the last task's: what compiles and collects then is done. */
 const SETTLE_MS = 2000;
 
@@ -119,12 +119,13 @@ async function measureWorker(deployment: Deployment, slots: number): Promise<Wor
   try {
     await program.waitFor('registered', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
     const startMs = ageMs(program.pid);
-    await until('the worker has sent no heartbeat', () => hasBeat(deployment, workerId));
+    await until('the first heartbeat', () => hasBeat(deployment, workerId));
     const firstHeartbeatMs = ageMs(program.pid);
     const idle = await atRest(program);
     await Promise.all(Array.from({ length: slots }, () => deployment.run(longTask(workerId))));
-    await until('a slot has no task', () =>
-      Promise.resolve(program.lines.filter(({ event }) => event === 'running_acknowledged').length === slots),
+    await until(
+      'a task in each slot',
+      () => program.lines.filter(({ event }) => event === 'running_acknowledged').length === slots,
     );
     await delay(SETTLE_MS);
     return { ...idle, startMs, firstHeartbeatMs, busyMiB: residentMiB(program.pid) };
@@ -151,14 +152,6 @@ function longTask(workerId: string): ReturnType<typeof onlyFor> {
   const { spec } = publication(onlyFor(workerId));
   const command = { kind: 'argv', file: '/bin/sleep', args: ['600'] };
   return { spec: { ...spec, config: { ...(spec.config as object), command } } };
-}
-
-async function until(otherwise: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(otherwise);
-    await delay(LOOK_MS);
-  }
 }
 
 function reportOf(rounds: readonly Round[]): FootprintReport {

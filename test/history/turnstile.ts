@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setTimeout as pause } from 'node:timers/promises';
+import { until } from '../support/until.js';
 import type { Pace } from './stage.js';
 
 interface Visit {
@@ -8,8 +8,6 @@ interface Visit {
   readonly arrive: () => void;
   readonly opened: Promise<void>;
 }
-
-const DEADLINE_MS = 30_000;
 
 /** Stops one act between two statements of its transactions while something else happens. */
 export class Turnstile implements Pace {
@@ -49,12 +47,15 @@ export class Turnstile implements Pace {
   }
 
   private async doneOrBlocked(act: Promise<unknown>): Promise<void> {
-    const done = act.then(() => true);
-    const deadline = performance.now() + DEADLINE_MS;
-    while (!(await Promise.race([done, pause(2, false)]))) {
-      if (await this.isBlocked()) return;
-      if (performance.now() > deadline) throw new Error('what interrupts neither ends nor waits for a lock');
-    }
+    let isDone = false;
+    const done = (): void => {
+      isDone = true;
+    };
+    act.then(done, done);
+    await until(
+      'what interrupts to end or to wait for a lock',
+      async () => isDone || (await this.isBlocked()),
+    );
   }
 }
 

@@ -39,7 +39,6 @@ export interface ResidueReport {
 
 const MAX_SECRET_BYTES = 16 * 1024;
 const AFTER_MS = 1000;
-const SETTLE_DEADLINE_MS = 15_000;
 /** With the eight deliveries of a claim, more than the largest scale asks for at once. */
 const CLAIMS = 64;
 
@@ -109,18 +108,10 @@ async function deliverCanaries(
         await stock.refill();
         const requests = Array.from({ length: count }, (_, index) => claims[index % claims.length]!);
         await client(workers[0]!.caller, requests);
-        await settled(stock);
+        await stock.settled();
         deliveries += count;
       }
     }
   }
   return { canaries, deliveries };
-}
-
-/** What becomes of a delivery is on record after its answer; until then the claim gets no other. */
-async function settled(stock: LeaseStock): Promise<void> {
-  const deadline = performance.now() + SETTLE_DEADLINE_MS;
-  while ((await stock.open()) > 0) {
-    if (performance.now() > deadline) throw new Error('some outcomes were never recorded');
-  }
 }

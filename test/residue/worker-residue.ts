@@ -9,6 +9,7 @@ import { Search, type Sighting } from '../../apps/cli/src/demo/search.js';
 import { Deployment, onlyFor } from '../support/deployment.js';
 import { PROJECT, publication } from '../support/postgres-world.js';
 import type { TestDatabase } from '../support/postgres.js';
+import { until } from '../support/until.js';
 import { Canary } from './canary.js';
 import { searchMemory } from './process-memory.js';
 
@@ -44,8 +45,6 @@ export interface WorkerResidueReport {
 
 const WORKER = 'residue';
 const AFTER_MS = 1000;
-const LOOK_MS = 50;
-const DEADLINE_MS = 30_000;
 /** A masker's automaton has a byte in sixteen bits, and there the mark of what follows its parent. */
 const CHAINED = 1;
 
@@ -143,15 +142,13 @@ class HeldTask {
         },
       },
     });
-    await until('the task has not started', () => Promise.resolve(times(worker, 'started') > attempts));
+    await until('the start of the task', () => times(worker, 'started') > attempts);
     return new HeldTask(worker, attempts, gate);
   }
 
   async finish(): Promise<void> {
     writeFileSync(this.gate, '', { mode: 0o644 });
-    await until('the task has not ended', () =>
-      Promise.resolve(times(this.worker, 'exited') > this.attempts),
-    );
+    await until('the end of the task', () => times(this.worker, 'exited') > this.attempts);
   }
 }
 
@@ -196,11 +193,3 @@ const described = ({ pattern, place }: Sighting): WorkerResidueReport['found'][n
   form: formOf(pattern),
   place,
 });
-
-async function until(otherwise: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(otherwise);
-    await delay(LOOK_MS);
-  }
-}

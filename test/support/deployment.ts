@@ -13,6 +13,7 @@ import type { TestDatabase } from './postgres.js';
 import { BUNDLE, PROJECT, publication, SECRET } from './postgres-world.js';
 import { PlayedWorker } from './played-worker.js';
 import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
+import { until } from './until.js';
 import { type Answer, WorkerClient } from './worker-client.js';
 
 export { TRUST_DOMAIN };
@@ -26,7 +27,6 @@ export const OPERATORS = {
   elsewhere: { 'another-project': 'admin' },
 };
 const START_DEADLINE_MS = 30_000;
-const RELOAD_DEADLINE_MS = 20_000;
 const ROOT = join(__dirname, '../..');
 
 /** The built program `name`. */
@@ -148,14 +148,12 @@ export class Deployment {
     const { lines, pid } = this.control;
     const before = lines.length;
     process.kill(pid, 'SIGHUP');
-    const deadline = performance.now() + RELOAD_DEADLINE_MS;
-    for (;;) {
+    const look = (): Record<string, boolean> | false => {
       const said = lines.slice(before).filter(({ event }) => String(event).startsWith('reload'));
       const taken = new Map(said.map(({ set, event }) => [String(set), event === 'reloaded']));
-      if (taken.size === FILE_SETS.length) return Object.fromEntries(taken);
-      if (performance.now() > deadline) throw new Error(`control did not reload\n${this.logs()}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+      return taken.size === FILE_SETS.length && Object.fromEntries(taken);
+    };
+    return until('a reload', look, { situation: () => this.logs() });
   }
 
   /** A worker as a process. */
@@ -233,13 +231,17 @@ export class Deployment {
   }
 
   /** The run once `holds` is true of it. */
-  async runWhen(runId: string, holds: (run: RunView) => boolean, deadlineMs = 60_000): Promise<RunView> {
-    const deadline = performance.now() + deadlineMs;
-    for (;;) {
+  async runWhen(runId: string, holds: (run: RunView) => boolean, deadlineMs?: number): Promise<RunView> {
+    let status = '';
+    const look = async (): Promise<RunView | null> => {
       const run = await this.management.run(PROJECT, runId);
-      if (holds(run)) return run;
-      if (performance.now() > deadline) throw new Error(`the run is still ${run.status}\n${this.logs()}`);
-    }
+      status = run.status;
+      return holds(run) ? run : null;
+    };
+    return until('another state of the run', look, {
+      ...(deadlineMs !== undefined && { deadlineMs }),
+      situation: () => `it is still ${status}\n${this.logs()}`,
+    });
   }
 
   ended(runId: string): Promise<RunView> {

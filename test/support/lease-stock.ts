@@ -4,6 +4,7 @@ import { onlyFor, type Deployment } from './deployment.js';
 import type { PlayedWorker } from './played-worker.js';
 import { delivery, publication } from './postgres-world.js';
 import type { TestDatabase } from './postgres.js';
+import { until } from './until.js';
 import { postRequest, wireCaller, type WireCaller } from './wire-connection.js';
 
 /** A worker with its certificate, its session good for a day. */
@@ -104,14 +105,15 @@ export class LeaseStock {
     );
   }
 
-  /** How many deliveries of this stock have no outcome yet. */
-  async open(): Promise<number> {
-    const [row] = await this.database.query<{ open: number }>(
-      `SELECT count(*)::int AS open FROM leases
-        WHERE attempt_id >= $1 AND attempt_id < $2 AND open_record_id IS NOT NULL`,
-      [`${this.name}-`, `${this.name}.`],
-    );
-    return row?.open ?? 0;
+  /** Resolves once every delivery has its outcome on record, which comes after the answer; until then a claim gets no other. */
+  async settled(): Promise<void> {
+    await until('the outcome of every delivery', async () => {
+      const open = await this.database.query(
+        `SELECT FROM leases WHERE attempt_id >= $1 AND attempt_id < $2 AND open_record_id IS NOT NULL LIMIT 1`,
+        [`${this.name}-`, `${this.name}.`],
+      );
+      return open.length === 0;
+    });
   }
 }
 

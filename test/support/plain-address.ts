@@ -1,3 +1,5 @@
+import { until } from './until.js';
+
 const DEADLINE_MS = 20_000;
 
 /** Control's address without TLS, as an orchestrator and a Prometheus see it. */
@@ -20,12 +22,8 @@ export class PlainAddress {
 
   /** Waits until the sample has the value. */
   async until(sample: string, value: number, deadlineMs = DEADLINE_MS): Promise<void> {
-    const deadline = performance.now() + deadlineMs;
-    for (;;) {
-      const found = await this.metric(sample);
-      if (found === value) return;
-      if (performance.now() > deadline) throw new Error(`${sample} is ${String(found)}, not ${value}`);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    let found: number | null = null;
+    const look = async (): Promise<boolean> => (found = await this.metric(sample)) === value;
+    await until(`${sample} ${value}`, look, { deadlineMs, situation: () => `it is ${found}` });
   }
 }

@@ -12,10 +12,10 @@ import { ReloadTimer } from '../../apps/control/src/tls/reload-timer.js';
 import { Transport } from '../../apps/control/src/tls/transport.js';
 import type { TransportFacts } from '../../apps/control/src/tls/transport-facts.js';
 import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
+import { until } from './until.js';
 import { type Outcome, wireCaller, WireConnection } from './wire-connection.js';
 
 export const HOUR_MS = 3_600_000;
-const DEADLINE_MS = 10_000;
 
 /** Control's mutual TLS without the rest of control: it answers 200 to a caller, and 401 to anybody else. */
 export class TestListener {
@@ -98,13 +98,8 @@ export class TestListener {
     return events.filter((event) => event !== undefined);
   }
 
-  async until(holds: () => boolean, what: string): Promise<void> {
-    const deadline = performance.now() + DEADLINE_MS;
-    while (!holds()) {
-      if (performance.now() > deadline)
-        throw new Error(`it never came to this: ${what}\n${this.lines.join('')}`);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+  async until(what: string, holds: () => boolean): Promise<void> {
+    await until(what, holds, { situation: () => this.lines.join('') });
   }
 
   close(): void {

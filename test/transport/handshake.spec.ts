@@ -17,7 +17,7 @@ describe('a listener', () => {
     const tickets: Buffer[] = [];
     first.socket.on('session', (ticket) => tickets.push(ticket));
     expect(await first.ask()).toBe(200);
-    await listener().until(() => tickets.length > 0, 'a ticket');
+    await listener().until('a ticket', () => tickets.length > 0);
     first.close();
     for (const session of tickets) {
       const again = await listener().open(identity, { session });
@@ -34,7 +34,7 @@ describe('a listener', () => {
     const tickets: Buffer[] = [];
     first.socket.on('session', (ticket) => tickets.push(ticket));
     expect(await first.ask()).toBe(200);
-    await listener().until(() => tickets.length > 0, 'a ticket');
+    await listener().until('a ticket', () => tickets.length > 0);
     await listener().timer.reload();
     const [session] = tickets;
     const again = await listener().open(identity, { ...(session && { session }) });
@@ -65,7 +65,7 @@ describe('a listener', () => {
   ])('counts a handshake that fails for %s, and gives no byte of an answer', async (reason, call) => {
     await listener().listen();
     expect(await call()).toBe('closed');
-    await listener().until(() => listener().facts.handshakeFailures[reason] === 1, reason);
+    await listener().until(reason, () => listener().facts.handshakeFailures[reason] === 1);
     const all = Object.values(listener().facts.handshakeFailures);
     expect(all.reduce((sum, count) => sum + count)).toBe(1);
   });
@@ -97,7 +97,7 @@ describe('a listener', () => {
     const client = await listener().open(await lasting(-HOUR_MS, 1500));
     expect(await client.ask()).toBe(200);
     const endsAt = client.socket.getCertificate() as { valid_to: string };
-    await listener().until(() => Date.now() >= Date.parse(endsAt.valid_to), 'the end of the certificate');
+    await listener().until('the end of the certificate', () => Date.now() >= Date.parse(endsAt.valid_to));
     expect(await client.ask()).toBe(401);
     expect(listener().facts.refusedRequests.expired).toBe(1);
     listener().timer.start(20, () => {

@@ -61,10 +61,10 @@ describe('certificates on the disk', () => {
     await listener().listen({ certificateFile: join(volume, 'tls.crt'), keyFile: join(volume, 'tls.key') });
     let ticks = 0;
     listener().timer.start(10, () => void (ticks += 1));
-    await listener().until(() => ticks > 3, 'a few ticks');
+    await listener().until('a few ticks', () => ticks > 3);
     expect(listener().facts.reloads.certificates.succeeded).toBe(0);
     const { serialNumber } = await project('..2');
-    await listener().until(() => listener().facts.reloads.certificates.succeeded > 0, 'a reload');
+    await listener().until('a reload', () => listener().facts.reloads.certificates.succeeded > 0);
     const client = await listener().open(await listener().pki.worker('w-1'));
     expect(serialOf(client)).toBe(serialNumber);
     client.close();
@@ -179,10 +179,10 @@ describe('certificates on the disk', () => {
     const key = readFileSync(listener().own.keyFile);
     replaceFile(listener().own.keyFile, 'garbage');
     listener().timer.start(10, () => undefined);
-    await listener().until(() => listener().facts.reloads.certificates.failed > 2, 'three tries');
+    await listener().until('three tries', () => listener().facts.reloads.certificates.failed > 2);
     expect(listener().events).toEqual(['reload_failed']);
     replaceFile(listener().own.keyFile, key);
-    await listener().until(() => !listener().facts.reloads.certificates.failing, 'a good set');
+    await listener().until('a good set', () => !listener().facts.reloads.certificates.failing);
     expect(listener().events.at(-1)).toBe('reloaded');
   });
 

@@ -7,6 +7,7 @@ import { WorkerService } from '../src/execution/worker.service.js';
 import { IngressClient } from '../src/ingress/ingress-client.js';
 import { EventLog } from '../src/events/event-log.js';
 import { WorkerModule } from '../src/worker.module.js';
+import { until } from '../../../test/support/until.js';
 import { FakeControl } from './fake-control.js';
 import { TestAuthority } from './pki.js';
 
@@ -99,6 +100,13 @@ export class WorkerUnderTest {
     await this.stop(2);
     await this.control.stop();
     await rm(this.directory, { recursive: true });
+  }
+
+  /** The line with which the worker logs `event`, once it has. */
+  logged(event: string): Promise<string> {
+    return until(event, () => this.log.find((line) => line.includes(`"event":"${event}"`)), {
+      situation: () => this.log.join(''),
+    });
   }
 
   /** Everything on the worker's disk, for a search. */

@@ -13,11 +13,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { eventually } from '../../spec/eventually.js';
+import { until } from '../../../../test/support/until.js';
 import { descendantsOf, identify, isAlive, type ProcessId } from './process-tree.js';
 
 const ROOT = resolve(__dirname, '../../../..');
 const MAIN = join(ROOT, 'dist/cli/apps/cli/src/main.js');
+/** With everything that a demo starts, on a busy machine. */
+const PATIENCE = { deadlineMs: 100_000, everyMs: 50 };
 
 interface Finished {
   readonly code: number | null;
@@ -53,16 +55,17 @@ class RunningDemo {
   }
 
   async says(text: string): Promise<void> {
-    await eventually(() => {
+    const look = (): boolean => {
       if (this.child.exitCode !== null) throw new Error(`${this.output}${this.errors}`);
       return this.output.includes(text);
-    });
+    };
+    await until(text, look, PATIENCE);
   }
 
   /** Waits until the task and its daemons run, and tells everything that runs for this demo. */
   async untilRunning(daemons: Daemons): Promise<ProcessId[]> {
     await this.says('has claimed the run');
-    await eventually(() => daemons.find().length === 3);
+    await until('the task and its daemons', () => daemons.find().length === 3, PATIENCE);
     return [...descendantsOf(this.pid), ...daemons.find()];
   }
 }
@@ -93,8 +96,8 @@ function commandLine(pid: string): string {
   }
 }
 
-const untilGone = (processes: readonly ProcessId[]): Promise<void> =>
-  eventually(() => !processes.some(isAlive));
+const untilGone = (processes: readonly ProcessId[]): Promise<true> =>
+  until('the end of every process', () => !processes.some(isAlive), PATIENCE);
 
 describe('the demo', () => {
   let directory: string;
@@ -199,7 +202,7 @@ describe('the demo', () => {
     expect(readdirSync(kept)).toContain('pki');
     demo.child.kill('SIGKILL');
     await untilGone(running);
-    await eventually(() => readdirSync(kept).length === 0);
+    await until('an empty directory', () => readdirSync(kept).length === 0, PATIENCE);
   });
 
   it('leaves no process, key or data behind when npm is killed with SIGKILL', async () => {
@@ -209,7 +212,7 @@ describe('the demo', () => {
     expect(left()).toHaveLength(1);
     npm.child.kill('SIGKILL');
     await untilGone(running);
-    await eventually(() => left().length === 0);
+    await until('no directory of a demo', () => left().length === 0, PATIENCE);
   });
 
   it('ends quietly, with nothing left, when nobody reads its output any more', async () => {

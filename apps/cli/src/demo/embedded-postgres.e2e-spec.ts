@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { eventually } from '../../spec/eventually.js';
+import { until } from '../../../../test/support/until.js';
 
 const PROGRAM = resolve(__dirname, '../../../../dist/cli/apps/cli/src/demo/embedded-postgres.js');
 
@@ -22,7 +22,7 @@ describe('the embedded PostgreSQL of a process that is killed with SIGKILL', () 
     expect(existsSync(`/proc/${pid}`)).toBe(true);
 
     holder.kill('SIGKILL');
-    await eventually(() => !existsSync(`/proc/${pid}`));
+    await until('the end of the server', () => !existsSync(`/proc/${pid}`));
     rmSync(directory, { recursive: true });
   });
 });

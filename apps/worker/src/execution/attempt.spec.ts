@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import {
   createSecretReference,
   writeEnvironmentBundle,
   type ExecutionPlan,
 } from '@valise/contracts/documents';
+import { until } from '../../../../test/support/until.js';
 import type { Question, Reply } from '../../spec/fake-control.js';
 import { plan, reference } from '../../spec/plan.js';
 import { IS_ROOT, TEST_BASE_UID, WorkerUnderTest } from '../../spec/worker-under-test.js';
@@ -319,7 +319,7 @@ describe('a running task', () => {
   /** Acknowledged as running, and ready to be told to stop. */
   async function running(): Promise<void> {
     await worker.control.heard('running');
-    while (!existsSync(trapped)) await setImmediate();
+    await until('the trap', () => existsSync(trapped));
   }
 
   beforeEach(() => {

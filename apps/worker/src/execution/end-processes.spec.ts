@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { setImmediate } from 'node:timers/promises';
+import { until } from '../../../../test/support/until.js';
 import { IS_ROOT, TEST_BASE_UID } from '../../spec/worker-under-test.js';
 import { endProcesses } from './end-processes.js';
 import { findProcesses, identify, type ProcessOwner } from './process-table.js';
@@ -83,11 +83,9 @@ describe.each(owners)('a task that is known by %s', (_, ownerOf) => {
     const owner = ownerOf();
     const script = `$| = 1; threads->create(sub { sleep 60 }); print "up"; syscall(${SYS_EXIT}, 0)`;
     const { pid, ended } = await task(`exec perl -Mthreads -e '${script}'`, owner);
-    const deadline = Date.now() + 10_000;
-    while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) {
-      if (Date.now() > deadline) throw new Error('its first thread does not end');
-      await setImmediate();
-    }
+    await until('the end of its first thread', () =>
+      readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z '),
+    );
     const known = { ...owner, leader: identify(pid) };
     expect(findProcesses(known)).toEqual([pid]);
     expect(await endProcesses(known, 5000, NEVER)).toBe(true);

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { plan } from '../../spec/plan.js';
 import { WorkerUnderTest } from '../../spec/worker-under-test.js';
 
@@ -23,10 +22,6 @@ function obstruct(): void {
   mkdirSync(obstacle());
 }
 
-async function logged(event: string): Promise<void> {
-  while (!worker.log.some((line) => line.includes(`"event":"${event}"`))) await setImmediate();
-}
-
 describe('an inbox that the disk does not take', () => {
   it('fails the start before the launch, and the slot goes on once the disk takes records again', async () => {
     worker = await WorkerUnderTest.create();
@@ -41,7 +36,7 @@ describe('an inbox that the disk does not take', () => {
       reasonCode: 'artifact_unavailable',
     });
     expect(existsSync(marker)).toBe(false);
-    await logged('slot_failed');
+    await worker.logged('slot_failed');
     rmdirSync(obstacle());
     worker.control.queue.push(plan('true'));
     expect((await worker.control.heard('completion')).body.result).toMatchObject({ outcome: 'succeeded' });
@@ -52,10 +47,10 @@ describe('an inbox that the disk does not take', () => {
     worker.control.queue.push(plan(`while [ ! -e ${marker} ]; do sleep 0.02; done; exit 4`));
     await worker.start();
     await worker.control.heard('running');
-    await logged('running_acknowledged');
+    await worker.logged('running_acknowledged');
     obstruct();
     writeFileSync(marker, '');
-    await logged('inbox_unwritable');
+    await worker.logged('inbox_unwritable');
     expect(worker.control.asked('completion')).toEqual([]);
     rmdirSync(obstacle());
     expect((await worker.control.heard('completion')).body.result).toMatchObject({ exitCode: 4 });
@@ -66,10 +61,10 @@ describe('an inbox that the disk does not take', () => {
     worker.control.queue.push(plan(`while [ ! -e ${marker} ]; do sleep 0.02; done; exit 4`));
     await worker.start();
     await worker.control.heard('running');
-    await logged('running_acknowledged');
+    await worker.logged('running_acknowledged');
     obstruct();
     writeFileSync(marker, '');
-    await logged('inbox_unwritable');
+    await worker.logged('inbox_unwritable');
     worker.control.on('lease-control', () => 'silence');
     expect((await worker.control.heard('completion')).body.result).toMatchObject({ exitCode: 4 });
     rmdirSync(obstacle());
@@ -82,7 +77,7 @@ describe('an inbox that the disk does not take', () => {
     obstruct();
     for (let task = 0; task < 6; task += 1) worker.control.queue.push(plan('true'));
     await worker.control.heard('completion');
-    await logged('slot_failed');
+    await worker.logged('slot_failed');
     worker.control.queue.push(plan('true'));
     await worker.control.heard('completion', 2);
     rmdirSync(obstacle());

@@ -1,12 +1,11 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, chmodSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { until } from '../../../../test/support/until.js';
 import { plan, reference } from '../../spec/plan.js';
 import { IS_ROOT, WorkerUnderTest } from '../../spec/worker-under-test.js';
 import { findProcesses } from './process-table.js';
 
-const DEADLINE_MS = 20_000;
 const SECRET = reference('neighbour');
 const VALUE = 'neighbours-secret-value';
 
@@ -28,11 +27,7 @@ afterEach(async () => {
 
 async function appeared(file: string): Promise<string> {
   const path = join(shared, file);
-  const deadline = performance.now() + DEADLINE_MS;
-  while (!existsSync(path)) {
-    if (performance.now() > deadline) throw new Error(`no ${file}\n${worker.log.join('')}`);
-    await pause(10);
-  }
+  await until(file, () => existsSync(path), { situation: () => worker.log.join('') });
   return readFileSync(path, 'utf8').trim();
 }
 

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
+import { until } from '../../../../test/support/until.js';
 import { type KeyAndCertificate, TestAuthority } from '../../spec/pki.js';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { EventLog } from '../events/event-log.js';
@@ -14,7 +15,6 @@ import { IngressClient, type Question } from './ingress-client.js';
 import { readIdentity } from './worker-identity.js';
 
 const HOUR_MS = 3_600_000;
-const DEADLINE_MS = 10_000;
 const QUESTION: Question = {
   path: '/',
   contentType: 'application/json',
@@ -62,14 +62,6 @@ async function begin(identity: KeyAndCertificate): Promise<void> {
   await renewal.start(10);
 }
 
-async function until(holds: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`it never came to this: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'valise-identity-'));
   authority = await TestAuthority.create();
@@ -99,11 +91,11 @@ describe('the worker’s certificate', () => {
   it('is presented anew once it lies on the disk, while what was asked before is answered', async () => {
     await begin(await issue('w-1'));
     const before = client.exchange(QUESTION);
-    await until(() => answers.length === 1, 'the first question');
+    await until('the first question', () => answers.length === 1);
     lay(await issue('w-1'));
-    await until(() => events.includes('identity_renewed'), 'the renewal');
+    await until('the renewal', () => events.includes('identity_renewed'));
     const after = client.exchange(QUESTION);
-    await until(() => answers.length === 2, 'the second question');
+    await until('the second question', () => answers.length === 2);
     for (const answer of answers) answer();
     expect([(await before).status, (await after).status]).toEqual([200, 200]);
     expect(new Set(serials).size).toBe(2);
@@ -119,9 +111,9 @@ describe('the worker’s certificate', () => {
   ])('stays what it was when the one on the disk %s', async (_, event, next) => {
     await begin(await issue('w-1'));
     lay(await next());
-    await until(() => events.includes(event), event);
+    await until(event, () => events.includes(event));
     const asked = client.exchange(QUESTION);
-    await until(() => answers.length === 1, 'the question');
+    await until('the question', () => answers.length === 1);
     answers[0]?.();
     expect((await asked).status).toBe(200);
   });
@@ -130,9 +122,9 @@ describe('the worker’s certificate', () => {
     await begin(await issue('w-1'));
     const disk = jest.spyOn(promises, 'readFile').mockRejectedValue(new Error('EIO'));
     lay(await issue('w-1'));
-    await until(() => disk.mock.calls.length > 2, 'the third attempt');
+    await until('the third attempt', () => disk.mock.calls.length > 2);
     disk.mockRestore();
-    await until(() => events.includes('identity_renewed'), 'the renewal');
+    await until('the renewal', () => events.includes('identity_renewed'));
     expect(events).toEqual(['identity_not_renewed', 'identity_renewed']);
   });
 
@@ -143,9 +135,9 @@ describe('the worker’s certificate', () => {
     }
     expect(connections).toBe(0);
     lay(await issue('w-1'));
-    await until(() => events.includes('identity_renewed'), 'the renewal');
+    await until('the renewal', () => events.includes('identity_renewed'));
     const asked = client.exchange(QUESTION);
-    await until(() => answers.length === 1, 'the question');
+    await until('the question', () => answers.length === 1);
     answers[0]?.();
     expect((await asked).status).toBe(200);
   });

@@ -1,12 +1,10 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import type { Question, Reply } from '../../spec/fake-control.js';
 import { plan, reference } from '../../spec/plan.js';
 import { WorkerUnderTest } from '../../spec/worker-under-test.js';
 
-const DEADLINE_MS = 20_000;
 const CANARY = 'hunter2-nonsense';
 const started = join('/tmp', `valise-nonsense-${process.pid}`);
 
@@ -27,17 +25,6 @@ const jsonOf = (reply: Reply): Json => (reply as { json: Json }).json;
 
 function bytes(content: Buffer, contentType = 'application/json', length = content.length): Reply {
   return { bytes: content, status: 200, headers: { 'content-type': contentType, 'content-length': length } };
-}
-
-/** The worker has logged the refusal, and gone on asking. */
-async function refused(event: string): Promise<string> {
-  const deadline = performance.now() + DEADLINE_MS;
-  for (;;) {
-    const line = worker.log.find((text) => text.includes(`"event":"${event}"`));
-    if (line !== undefined) return line;
-    if (performance.now() > deadline) throw new Error(`no ${event}\n${worker.log.join('')}`);
-    await pause(10);
-  }
 }
 
 type Damage = (granted: Json, question: Question) => Reply;
@@ -105,7 +92,7 @@ describe('a worker that control offers an attempt to with', () => {
       return damage(jsonOf(worker.control.grant(question)), question);
     });
     await worker.start();
-    expect(await refused('claim_failed')).toMatch(/control_answer_invalid|EXECUTION_REVISION_INVALID/);
+    expect(await worker.logged('claim_failed')).toMatch(/control_answer_invalid|EXECUTION_REVISION_INVALID/);
     await worker.control.heard('offers', 2);
     expect(worker.control.asked('starting')).toEqual([]);
     expect(existsSync(started)).toBe(false);
@@ -147,7 +134,7 @@ describe.each<[string, string, string, Damage]>([
     });
     await worker.start();
     if (operation === 'completion') writeFileSync(started, '');
-    expect(await refused(event)).toContain('control_answer_invalid');
+    expect(await worker.logged(event)).toContain('control_answer_invalid');
     await worker.control.heard(operation, 2);
     writeFileSync(started, '');
     await worker.control.heard('completion');

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { readLogRecords, textOfLog, writeLogRecords } from '@valise/contracts/documents';
+import { until } from '../../../../test/support/until.js';
 import { WorkerConfig } from '../config/worker-config.js';
 import type { LogArtifact } from './log-artifact.js';
 import type { LogLimits } from './log-file.js';
@@ -56,6 +57,10 @@ async function keptOf(pieces: Iterable<Uint8Array>): Promise<Kept> {
   await artifact.finish();
   return kept();
 }
+
+/** What was written to the stream has been read, whatever became of it then. */
+const taken = (stream: PassThrough): Promise<true> =>
+  until('the stream to be read', () => stream.readableLength === 0, { everyMs: 1 });
 
 /** What `act` gives, while the system takes so many bytes of a write that is so long, and none when it is full. */
 async function onDisk<T>(takenOf: (length: number) => number, act: () => Promise<T>): Promise<T> {
@@ -121,8 +126,7 @@ describe('the log of an attempt', () => {
     for (let turn = 0; turn < 20; turn += 1) {
       const stream = turn % 2 === 0 ? stdout : stderr;
       stream.write(`${turn} corr\n`);
-      // It has been read, whatever became of it then.
-      while (stream.readableLength > 0) await new Promise(setImmediate);
+      await taken(stream);
     }
     stdout.end();
     stderr.end();
@@ -145,7 +149,7 @@ describe('the log of an attempt', () => {
       [stderr, 'third\n'],
     ] as const) {
       stream.write(text);
-      while (stream.readableLength > 0) await new Promise(setImmediate);
+      await taken(stream);
     }
     stderr.end();
     stdout.end();
@@ -160,7 +164,7 @@ describe('the log of an attempt', () => {
     const collected = artifact.collect('stdout', stream);
     stream.write('corr');
     const head = join(directory, 'artifacts', `${ID}.log.part-0`);
-    while (statSync(head).size === 0) await new Promise(setImmediate);
+    await until('a record', () => statSync(head).size > 0);
     expect(textOfLog(readFileSync(head)).toString()).toBe('corr');
     stream.end();
     await collected;
@@ -256,7 +260,7 @@ describe('the log of an attempt', () => {
     for (let turn = 0; turn < 60; turn += 1) {
       if (turn === 40 && howLong === 'for a while') rmdirSync(obstacle);
       stream.write(linesOf(50));
-      while (stream.readableLength > 0) await new Promise(setImmediate);
+      await taken(stream);
     }
     stream.end();
     await collected;
@@ -274,9 +278,9 @@ describe('the log of an attempt', () => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const collected = Promise.all([artifact.collect('stdout', stdout), artifact.collect('stderr', stderr)]);
     stderr.write('c');
-    while (stderr.readableLength > 0) await new Promise(setImmediate);
+    await taken(stderr);
     stdout.write(Buffer.concat([Buffer.alloc(1024 * 1024 + 64, '.\n'), Buffer.from(VALUE.slice(0, 4))]));
-    while (stdout.readableLength > 0) await new Promise(setImmediate);
+    await taken(stdout);
     stdout.end(VALUE.slice(4));
     stderr.end();
     await collected;
@@ -342,7 +346,7 @@ describe('the log of an attempt', () => {
       async () => {
         for (const text of [Buffer.concat([long, Buffer.from('x\n')]), 'y\n']) {
           stream.write(text);
-          while (stream.readableLength > 0) await new Promise(setImmediate);
+          await taken(stream);
         }
         stream.end();
         await collected;

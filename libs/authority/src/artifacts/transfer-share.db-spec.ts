@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import { upload, useWorld, type Held } from '../../../../test/support/postgres-world.js';
+import { until } from '../../../../test/support/until.js';
 
 /** More uploads than the pool has connections, of which a quarter is theirs. */
 const UPLOADS = 12;
@@ -33,14 +34,6 @@ async function holdChunks(): Promise<() => Promise<void>> {
   };
 }
 
-async function until(holds: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`it never came to this: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 const busy = (): number => world().transactions.poolUse.open - world().transactions.poolUse.idle;
 
 describe('uploads whose chunks the database does not take', () => {
@@ -61,7 +54,11 @@ describe('uploads whose chunks the database does not take', () => {
       return status;
     });
     try {
-      await until(() => begun === UPLOADS && busy() === CONNECTIONS / 4, 'all uploads wait for the database');
+      await until(
+        'all uploads to wait for the database',
+        () => begun === UPLOADS && busy() === CONNECTIONS / 4,
+        { deadlineMs: DEADLINE_MS },
+      );
       expect(world().transactions.poolUse.waiting).toBe(0);
       expect(await world().authorize(starting)).toBeDefined();
       expect([busy(), ended]).toEqual([CONNECTIONS / 4, 0]);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { useDatabase } from '../../../../test/support/postgres.js';
+import { until } from '../../../../test/support/until.js';
 import {
   completion,
   OPERATOR,
@@ -224,15 +225,13 @@ describe('a run that others have', () => {
     await client.query('SELECT FROM runs WHERE run_id = $1 FOR UPDATE', [held.fence.runId]);
     return client;
   };
-  /** Resolves once the sweeper stands in line behind the keeper. */
-  const sweeperWaits = async () => {
-    for (;;) {
+  const sweeperWaits = () =>
+    until('the sweeper to stand in line behind the keeper', async () => {
       const waiting = await database().query(
         `SELECT FROM pg_stat_activity WHERE application_name = 'valise_sweeper' AND wait_event_type = 'Lock'`,
       );
-      if (waiting.length > 0) return;
-    }
-  };
+      return waiting.length > 0;
+    });
 
   it('is waited for, so that nobody who comes again and again keeps the sweeper off', async () => {
     const held = await world().held('running');
