@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Program } from '../apps/cli/src/demo/program.js';
 import { programFile, useDeployment } from './support/deployment.js';
@@ -29,20 +31,37 @@ function listensAt(pid: number): string[] {
     .map(([, address]) => address ?? '');
 }
 
+/** The writing end of a pipe that takes nothing more. */
+function fullPipe(): number {
+  const path = join(deployment().directory, `full-pipe-${randomUUID()}`);
+  spawnSync('mkfifo', ['-m', '600', path]);
+  // Open for reading as well, so that the pipe has a reader for as long as it has a writer.
+  const filler = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  const writer = openSync(path, constants.O_RDWR);
+  expect(() => {
+    for (;;) writeSync(filler, Buffer.alloc(4096));
+  }).toThrow('EAGAIN');
+  closeSync(filler);
+  return writer;
+}
+
 const CONFIGURATION_INVALID = { control: 2, worker: 1 };
 
 describe.each(['control', 'worker'] as const)('%s', (name) => {
-  it('does what it would do otherwise when nobody takes its log', () => {
-    const full = openSync('/dev/full', 'w');
-    // Without settings it says which one it lacks, and ends.
-    const { status, signal } = spawnSync(process.execPath, [programFile(name)], {
-      env: {},
-      stdio: ['ignore', full, 'ignore'],
-      timeout: 20_000,
-    });
-    closeSync(full);
-    expect([status, signal]).toEqual([CONFIGURATION_INVALID[name], null]);
-  });
+  it.each(['a full disk', 'a pipe whose reader stalls'])(
+    'does what it would do otherwise when its log goes to %s',
+    (kind) => {
+      const output = kind === 'a full disk' ? openSync('/dev/full', 'w') : fullPipe();
+      // Without settings it says which one it lacks, and ends.
+      const { status, signal } = spawnSync(process.execPath, [programFile(name)], {
+        env: {},
+        stdio: ['ignore', output, 'ignore'],
+        timeout: 20_000,
+      });
+      closeSync(output);
+      expect([status, signal]).toEqual([CONFIGURATION_INVALID[name], null]);
+    },
+  );
 
   let program: Program;
   beforeAll(async () => {
