@@ -5,8 +5,9 @@ import { text } from 'node:stream/consumers';
 import type { Program } from '../../apps/cli/src/demo/program.js';
 import { writeHandover } from '../../apps/worker/src/execution/handover.js';
 import { LAUNCH_SCRIPT, LAUNCH_SHELL } from '../../apps/worker/src/execution/launch-shell.js';
-import { Deployment, onlyFor } from '../support/deployment.js';
-import { PROJECT, publication } from '../support/postgres-world.js';
+import { UNPRIVILEGED } from '../../apps/worker/src/execution/unprivileged.js';
+import { Deployment } from '../support/deployment.js';
+import { onlyFor, PROJECT, publication } from '../support/published-task.js';
 import { TestDatabase } from '../support/postgres.js';
 import { until } from '../support/until.js';
 import { figureOf, type Figure } from './figures.js';
@@ -106,7 +107,7 @@ async function measureStarts(): Promise<number> {
     name: `ENTRY_${index}`,
     value: Buffer.alloc(1024, 'x'),
   }));
-  const [file, ...args] = ['setpriv', '--no-new-privs', '--pdeathsig', 'KILL', '--', LAUNCH_SHELL, '-c'];
+  const [file, ...args] = [...UNPRIVILEGED, LAUNCH_SHELL, '-c'];
   const child = spawn(process.execPath, [join(__dirname, 'spawn-floor.mjs')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

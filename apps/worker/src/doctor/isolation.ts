@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { ValiseError } from '@valise/contracts/failure';
 import type { WorkerConfig } from '../config/worker-config.js';
+import { killerUidOf } from '../execution/slot-killer.js';
 import { assertUnnamed } from '../execution/slot-uids.js';
+import { unprivilegedAs } from '../execution/unprivileged.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
 const SUBJECT = 'isolation';
@@ -16,7 +18,7 @@ export async function examineIsolation({ isolation, slots }: WorkerConfig): Prom
   const range = first === last ? `uid ${first}` : `uids ${first} to ${last}`;
   const findings = [ok(SUBJECT, `runs as root: ${tasks(slots)}, each under a uid of its own (${range})`)];
   try {
-    await assertUnnamed(uids);
+    await assertUnnamed([killerUidOf(first), ...uids]);
     findings.push(ok('slot uids', 'are nobody’s account'));
   } catch (error) {
     if (!(error instanceof ValiseError)) throw error;
@@ -34,9 +36,8 @@ const tasks = (slots: number): string => (slots === 1 ? 'one task at a time' : `
 
 /** Root in a container may lack what root has elsewhere. */
 function canTakeUid(uid: number): Finding {
-  const id = String(uid);
-  const dropped = ['--no-new-privs', '--pdeathsig', 'KILL', '--reuid', id, '--regid', id, '--clear-groups'];
-  const { status } = spawnSync('setpriv', [...dropped, '--', '/bin/true'], {
+  const [setpriv = '', ...flags] = unprivilegedAs(uid);
+  const { status } = spawnSync(setpriv, [...flags, '/bin/true'], {
     env: {},
     cwd: '/',
     stdio: 'ignore',

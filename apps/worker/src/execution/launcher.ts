@@ -10,6 +10,7 @@ import { AttemptRefused } from './halt.js';
 import { LAUNCH_SCRIPT, LAUNCH_SHELL } from './launch-shell.js';
 import { closeWriters, OutputSockets, type OutputChannels } from './output-channels.js';
 import { identify } from './process-table.js';
+import { UNPRIVILEGED, unprivilegedAs } from './unprivileged.js';
 
 export interface LaunchPlan {
   readonly slot: number;
@@ -49,11 +50,12 @@ export class Launcher implements OnModuleDestroy {
   constructor({ isolation, stateDirectory }: WorkerConfig) {
     this.#sockets = new OutputSockets(join(stateDirectory, 'outputs'));
     this.#baseUid = isolation.kind === 'uid_per_slot' ? isolation.baseUid : null;
-    const hasSetpriv = spawnSync('setpriv', [...DROP, '--', '/bin/true'], { stdio: 'ignore' }).status === 0;
+    const [setpriv = '', ...flags] = UNPRIVILEGED;
+    const hasSetpriv = spawnSync(setpriv, [...flags, '/bin/true'], { stdio: 'ignore' }).status === 0;
     if (this.#baseUid !== null && !hasSetpriv) {
       throw new ValiseError('configuration_invalid', { rule: 'setpriv_is_installed' });
     }
-    this.#wrapper = hasSetpriv ? ['setpriv', ...DROP] : [];
+    this.#wrapper = hasSetpriv ? UNPRIVILEGED : [];
   }
 
   /** What a launch needs that has to be waited for. @throws when it is not to be had at the moment */
@@ -88,14 +90,9 @@ export class Launcher implements OnModuleDestroy {
   }
 
   #wrapperOf(slot: number): readonly string[] {
-    if (this.#baseUid === null) return this.#wrapper.length === 0 ? [] : [...this.#wrapper, '--'];
-    const uid = String(this.#baseUid + slot);
-    return [...this.#wrapper, '--reuid', uid, '--regid', uid, '--clear-groups', '--'];
+    return this.#baseUid === null ? this.#wrapper : unprivilegedAs(this.#baseUid + slot);
   }
 }
-
-/** A killed worker takes the task along, and nothing the task executes gains a privilege. */
-const DROP = ['--no-new-privs', '--pdeathsig', 'KILL'];
 
 type Streams = [null, null, null, Writable, Readable];
 
