@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ValiseError, type FailureCode } from '@valise/contracts/failure';
 import { IngressClient } from '../ingress/ingress-client.js';
+import { pathOf } from '../ingress/ingress-path.js';
 import { refusalOf } from '../ingress/refusal.js';
 import type { WorkerIdentity } from '../ingress/worker-identity.js';
 import { ok, problem, warning, type Finding } from './finding.js';
@@ -39,10 +40,10 @@ export async function examineReachability(
 ): Promise<Finding> {
   const client = new IngressClient(url, identity);
   try {
-    const path = `/api/v3/worker-ingress/workers/${identity.workerId}/sessions/${randomUUID()}/heartbeat`;
+    const session = { workerId: identity.workerId, sessionId: randomUUID() };
     const chunks = (): Buffer[] => [NOTHING];
     const question = {
-      path,
+      path: pathOf(session, 'heartbeat'),
       contentType: 'application/json',
       byteLength: NOTHING.length,
       chunks,

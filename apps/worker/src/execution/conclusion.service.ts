@@ -5,7 +5,8 @@ import { ARTIFACT_UPLOAD_SCHEMA, COMPLETION_SCHEMA, type CompletionRequest } fro
 import { Inbox } from '../inbox/inbox.js';
 import type { Exit, Launch } from '../inbox/inbox-record.js';
 import type { InboxEvent } from '../inbox/inbox-transition.js';
-import { Control, type Session } from '../ingress/control.js';
+import { Control } from '../ingress/control.js';
+import type { Session } from '../ingress/ingress-path.js';
 import type { Message } from '../ingress/message.js';
 import { isFence } from '../ingress/refusal.js';
 import { EventLog } from '../events/event-log.js';

@@ -34,15 +34,10 @@ import {
 } from '@valise/contracts/wire';
 import type { Answer } from './answer.js';
 import { IngressClient } from './ingress-client.js';
+import { pathOf, type Operation, type Session } from './ingress-path.js';
 import type { Message } from './message.js';
 import { refusalOf } from './refusal.js';
 import { scrubStack } from './stack.js';
-
-/** Whose session the question is asked in; the certificate says the same. */
-export interface Session {
-  readonly workerId: string;
-  readonly sessionId: string;
-}
 
 /** A log artefact as it lies on the worker's disk. */
 export interface StoredLog {
@@ -52,19 +47,6 @@ export interface StoredLog {
 }
 
 const DEADLINE_MS = 15_000;
-
-type Operation =
-  | 'register'
-  | 'heartbeat'
-  | 'transition'
-  | 'offers'
-  | 'starting'
-  | 'start-failure'
-  | 'running'
-  | 'secrets'
-  | 'lease-control'
-  | 'artifacts'
-  | 'completion';
 
 /**
  * Control's worker ingress, one method per route of wire.md §6. Every question may be repeated. An answer is given out
@@ -196,9 +178,7 @@ export class Control {
   }
 
   async #exchange(session: Session, operation: Operation, body: Body, deadlineMs: number): Promise<Answer> {
-    const { workerId, sessionId } = session;
-    const path = `/api/v3/worker-ingress/workers/${workerId}/sessions/${sessionId}/${operation}`;
-    const answer = await this.client.exchange({ path, ...body, deadlineMs });
+    const answer = await this.client.exchange({ path: pathOf(session, operation), ...body, deadlineMs });
     if (answer.status === 200) {
       if (/^application\/json(;|$)/.test(answer.contentType)) return answer;
       answer.body.fill(0);

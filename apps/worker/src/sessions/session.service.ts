@@ -9,7 +9,8 @@ import {
 import { BackOff } from '../clock/back-off.js';
 import { jittered, pause } from '../clock/pause.js';
 import { WorkerConfig } from '../config/worker-config.js';
-import { Control, type Session } from '../ingress/control.js';
+import { Control } from '../ingress/control.js';
+import type { Session } from '../ingress/ingress-path.js';
 import { isRefusal } from '../ingress/refusal.js';
 import { WORKER_IDENTITY, type WorkerIdentity } from '../ingress/worker-identity.js';
 import { Inbox } from '../inbox/inbox.js';
