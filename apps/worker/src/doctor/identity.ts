@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import { ValiseError } from '@valise/contracts/failure';
+import { pemBlocks } from '@valise/contracts/settings';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { readIdentity, type WorkerIdentity } from '../ingress/worker-identity.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 7;
-const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Who the worker is, and whether its files say so together. */
 export async function examineIdentity(
@@ -31,8 +31,8 @@ export async function examineIdentity(
 }
 
 function authorities(pem: Buffer): Finding[] {
-  const found = pem.toString('latin1').match(PEM) ?? [];
-  const read = found.map((text) => new X509Certificate(text));
+  const blocks = pemBlocks(pem.toString('latin1')).filter(({ label }) => label === 'CERTIFICATE');
+  const read = blocks.map(({ der }) => new X509Certificate(der));
   if (read.length === 0) return [problem('authority', 'VALISE_TLS_CA_FILE has no certificate in it')];
   return read.map((certificate) =>
     certificate.ca

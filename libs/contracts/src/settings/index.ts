@@ -1,3 +1,4 @@
+export { pemBlocks, type PemBlock } from './pem.js';
 export {
   absolutePath,
   fileContent,
