@@ -1,6 +1,5 @@
-import { ValiseError } from '@valise/contracts/failure';
 import type { WorkerConfig } from '../config/worker-config.js';
-import { ok, problem, type Finding } from './finding.js';
+import { brokenRule, ok, type Finding } from './finding.js';
 import { examineHost } from './host.js';
 import { examineIdentity } from './identity.js';
 import { examineIsolation } from './isolation.js';
@@ -27,8 +26,7 @@ function configured(read: () => WorkerConfig): WorkerConfig | Finding {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof ValiseError)) throw error;
-    return problem('settings', `${String(error.facts.setting)} ${String(error.facts.rule)}`);
+    return brokenRule('settings', error);
   }
 }
 

@@ -1,3 +1,5 @@
+import { ValiseError } from '@valise/contracts/failure';
+
 export type Grade = 'ok' | 'warning' | 'problem';
 
 /** What one look at the machine or the settings found, in words for the operator; no secret and no content of a file. */
@@ -22,3 +24,9 @@ export const problem = (subject: string, sentence: string): Finding => ({
   subject,
   sentence,
 });
+
+/** A setting breaks its rule, as `error` says. @throws `error` when it is of another kind */
+export function brokenRule(subject: string, error: unknown): Finding {
+  if (!(error instanceof ValiseError)) throw error;
+  return problem(subject, `${String(error.facts.setting)} ${String(error.facts.rule)}`);
+}

@@ -3,7 +3,7 @@ import { ValiseError } from '@valise/contracts/failure';
 import { pemBlocks } from '@valise/contracts/settings';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { readIdentity, type WorkerIdentity } from '../ingress/worker-identity.js';
-import { ok, problem, warning, type Finding } from './finding.js';
+import { brokenRule, ok, problem, warning, type Finding } from './finding.js';
 
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 7;
@@ -21,12 +21,11 @@ export async function examineIdentity(
     ];
     return { identity, findings };
   } catch (error) {
-    const said =
-      error instanceof ValiseError ? `${String(error.facts.setting)} ${String(error.facts.rule)}` : null;
-    return {
-      identity: null,
-      findings: [problem('identity', said ?? 'certificate or key cannot be read as PEM')],
-    };
+    const finding =
+      error instanceof ValiseError
+        ? brokenRule('identity', error)
+        : problem('identity', 'certificate or key cannot be read as PEM');
+    return { identity: null, findings: [finding] };
   }
 }
 

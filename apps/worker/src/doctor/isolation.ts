@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { ValiseError } from '@valise/contracts/failure';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { killerUidOf } from '../execution/slot-killer.js';
 import { assertUnnamed } from '../execution/slot-uids.js';
 import { unprivilegedAs } from '../execution/unprivileged.js';
-import { ok, problem, warning, type Finding } from './finding.js';
+import { brokenRule, ok, problem, warning, type Finding } from './finding.js';
 
 const SUBJECT = 'isolation';
 const SHARED =
@@ -21,8 +20,7 @@ export async function examineIsolation({ isolation, slots }: WorkerConfig): Prom
     await assertUnnamed([killerUidOf(first), ...uids]);
     findings.push(ok('slot uids', 'are nobody’s account'));
   } catch (error) {
-    if (!(error instanceof ValiseError)) throw error;
-    findings.push(problem('slot uids', `VALISE_SLOT_UID_BASE ${String(error.facts.rule)}`));
+    findings.push(brokenRule('slot uids', error));
   }
   return [...findings, canTakeUid(first)];
 }
