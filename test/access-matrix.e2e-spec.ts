@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Lifetime } from '../apps/cli/src/demo/pki.js';
-import { type OPERATORS, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
-import { newSessionId } from './support/played-worker.js';
+import type { OPERATORS } from './support/control-settings.js';
+import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
-import { PROJECT } from './support/postgres-world.js';
+import { PROJECT } from './support/published-task.js';
 import { TestAuthority } from './support/test-authority.js';
-import type { TestIdentity, TestPki } from './support/test-pki.js';
+import { type TestIdentity, type TestPki, TRUST_DOMAIN } from './support/test-pki.js';
 import { type Outcome, wireCaller, WireConnection } from './support/wire-connection.js';
 import { type Answer, WorkerClient } from './support/worker-client.js';
+import { newSessionId } from './support/worker-session.js';
 
 const deployment = useDeployment(useDatabase());
 

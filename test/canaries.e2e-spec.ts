@@ -10,7 +10,7 @@ import { Search } from '../apps/cli/src/demo/search.js';
 import { useDeployment } from './support/deployment.js';
 import { PlainAddress } from './support/plain-address.js';
 import { useDatabase } from './support/postgres.js';
-import { PROJECT } from './support/postgres-world.js';
+import { PROJECT } from './support/published-task.js';
 
 const TALKATIVE = { VALISE_LOG_LEVEL: 'trace', NODE_DEBUG: 'tls,http,net,child_process', DEBUG: '*' };
 
@@ -50,8 +50,8 @@ async function startTask(go: string): Promise<string> {
   const bundleRef = createSecretReference({ projectId: PROJECT, name: 'canary-bundle', version: 1 });
   const secretRef = createSecretReference({ projectId: PROJECT, name: 'canary-secret', version: 1 });
   const entries = Object.entries(BUNDLE).map(([name, value]) => ({ name, value }));
-  deployment().lay(bundleRef, writeEnvironmentBundle(entries));
-  deployment().lay(secretRef, SECRET_VALUE);
+  deployment().secrets.lay(bundleRef, writeEnvironmentBundle(entries));
+  deployment().secrets.lay(secretRef, SECRET_VALUE);
   const command = [
     `echo ${decoy}`,
     // Every value, and no name: what a task itself says of names is its own choice.

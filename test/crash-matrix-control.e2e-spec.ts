@@ -3,11 +3,12 @@ import { CrashWorker, deadWithin, marksOf } from './crash/crash-worker.js';
 import { processesOf } from './crash/task-processes.js';
 import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
+import { logged } from './support/programs.js';
 import { verification } from './support/verification.js';
 
 const PASS_DEADLINE_MS = 600_000;
 const DEATH_DEADLINE_MS = 60_000;
-const UID = 80_000 + (process.pid % 1000);
+const UID = 80_001 + (process.pid % 1000) * 2;
 
 const database = useDatabase();
 const deployment = useDeployment(database);
@@ -30,7 +31,7 @@ const deployment = useDeployment(database);
       });
       await worker.queue();
       const program = await worker.live();
-      await program.waitFor('claimed', AbortSignal.timeout(DEATH_DEADLINE_MS), DEATH_DEADLINE_MS);
+      await logged(program, 'claimed');
       await ended(worker);
       // Registering is not the attempt's.
       const names = transactionsOf(undisturbed, 'transaction').filter(

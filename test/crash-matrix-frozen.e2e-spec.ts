@@ -4,10 +4,11 @@ import { CrashWorker, marksOf } from './crash/crash-worker.js';
 import { processesOf } from './crash/task-processes.js';
 import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
+import { logged } from './support/programs.js';
 import { verification } from './support/verification.js';
 
 const DEADLINE_MS = 60_000;
-const UID = 82_000 + (process.pid % 1000);
+const UID = 84_001 + (process.pid % 1000) * 2;
 
 const database = useDatabase();
 const deployment = useDeployment(database);
@@ -22,7 +23,7 @@ const deployment = useDeployment(database);
       });
       const run = await worker.queue({ isLetGo: false });
       const program = await worker.live();
-      await program.waitFor('running_acknowledged', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+      await logged(program, 'running_acknowledged');
       process.kill(program.pid, 'SIGSTOP');
       const lost = await deployment().ended(run.runId);
       expect(lost).toMatchObject({ status: 'lost', attempts: [{ status: 'lost' }] });
@@ -30,7 +31,7 @@ const deployment = useDeployment(database);
       expect(processesOf([attemptId])).not.toEqual([]);
 
       process.kill(program.pid, 'SIGCONT');
-      await program.waitFor('completed', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+      await logged(program, 'completed');
       expect(processesOf([attemptId])).toEqual([]);
       expect(existsSync(join(run.directory, 'go'))).toBe(false);
       expect(marksOf(run)).toEqual({ began: 1, ended: 0 });

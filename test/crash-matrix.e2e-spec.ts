@@ -6,14 +6,15 @@ import { CrashWorker, marksOf, type Crash, type CrashRun } from './crash/crash-w
 import { processesOf } from './crash/task-processes.js';
 import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
-import { PROJECT } from './support/postgres-world.js';
+import { PROJECT } from './support/published-task.js';
 import { until } from './support/until.js';
 import { verification } from './support/verification.js';
 
 const PASS_DEADLINE_MS = 300_000;
 const END = { deadlineMs: 5000, everyMs: 10 };
 /** Of each worker; far from the uids that other suites use. */
-const UID_BASE = 70_000 + (process.pid % 1000) * 10;
+/** Of four workers: a slot each, and what ends it. */
+const UID_BASE = 70_001 + (process.pid % 1000) * 8;
 
 const database = useDatabase();
 const deployment = useDeployment(database);
@@ -96,7 +97,7 @@ describe.each(Array.from({ length: verification.crashes }, (_, pass) => pass + 1
 
     beforeAll(async () => {
       const create = (index: number, prefix = 'CANARY'): Promise<CrashWorker> =>
-        CrashWorker.create(deployment(), UID_BASE + index, { prefix });
+        CrashWorker.create(deployment(), UID_BASE + 2 * index, { prefix });
       const workers = [await create(0), await create(1), await create(2, 'LD'), await create(3)] as const;
       const [first, second, refused, recovering] = workers;
       let ofRecovery: string[];

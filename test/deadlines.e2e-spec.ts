@@ -3,9 +3,10 @@ import { useDeployment } from './support/deployment.js';
 import { PlainAddress } from './support/plain-address.js';
 import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
-import { PROJECT, registration } from './support/postgres-world.js';
+import { PROJECT } from './support/published-task.js';
 import { verification } from './support/verification.js';
 import { postRequest, wireCaller, type WireCaller, WireConnection } from './support/wire-connection.js';
+import { registration } from './support/worker-session.js';
 
 const DAWDLERS = 2;
 /** Connections of each dawdler that dawdle in the same way. */

@@ -9,9 +9,10 @@ import { createLog } from '../apps/control/src/log/log.js';
 import { PlainAddress } from './support/plain-address.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
-import { OPERATOR, PROJECT, publication, SECRET, useWorld } from './support/postgres-world.js';
+import { OPERATOR, PROJECT, publication, SECRET } from './support/published-task.js';
 import { TestPki, TRUST_DOMAIN } from './support/test-pki.js';
 import { WorkerClient } from './support/worker-client.js';
+import { useWorld } from './support/world.js';
 
 /** More than libuv has threads, and more than there are connections to the database. */
 const DELIVERIES = 8;

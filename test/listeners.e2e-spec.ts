@@ -1,69 +1,28 @@
-import { join } from 'node:path';
-import { Program } from '../apps/cli/src/demo/program.js';
-import { programFile, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
+import { useDeployment } from './support/deployment.js';
 import { PlainAddress } from './support/plain-address.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
+import { logged } from './support/programs.js';
 import { WorkerClient } from './support/worker-client.js';
-
-const DEADLINE_MS = 30_000;
 
 const database = useDatabase();
 const deployment = useDeployment(database);
 
 /** A control that is one of two processes. */
 interface Half {
-  readonly program: Program;
   readonly ports: { readonly ingress: number | null; readonly management: number | null };
   readonly plain: PlainAddress;
 }
 
-const halves: Half[] = [];
-
 async function start(listeners: 'ingress' | 'management'): Promise<Half> {
-  const { directory, pki } = deployment();
-  const { certificateFile, keyFile } = await pki.server(listeners);
-  const own =
-    listeners === 'ingress'
-      ? {
-          VALISE_INGRESS_LISTEN: '127.0.0.1:0',
-          VALISE_INGRESS_DATABASE_URL_FILE: join(directory, 'ingress-url'),
-          VALISE_SECRETS_DIRECTORY: join(directory, 'secrets'),
-        }
-      : {
-          VALISE_MANAGEMENT_LISTEN: '127.0.0.1:0',
-          VALISE_OPERATOR_DATABASE_URL_FILE: join(directory, 'operator-url'),
-          VALISE_SWEEPER_DATABASE_URL_FILE: join(directory, 'sweeper-url'),
-          VALISE_OPERATORS_FILE: join(directory, 'operators'),
-        };
-  const program = Program.start({
-    name: listeners,
-    file: programFile('control'),
-    environment: {
-      VALISE_LISTENERS: listeners,
-      VALISE_TRUST_DOMAIN: TRUST_DOMAIN,
-      VALISE_PLAIN_LISTEN: '127.0.0.1:0',
-      VALISE_TLS_CERTIFICATE_FILE: certificateFile,
-      VALISE_TLS_KEY_FILE: keyFile,
-      VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
-      ...own,
-    },
-    workingDirectory: directory,
-    logFile: join(directory, `${listeners}.log`),
-  });
-  const line = await program.waitFor('listening', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
-  const half = {
-    program,
+  const { pki, programs, settings } = deployment();
+  const program = programs.start('control', settings.of(listeners, await pki.server(listeners)));
+  const line = await logged(program, 'listening');
+  return {
     ports: { ingress: line.ingress as number | null, management: line.management as number | null },
     plain: new PlainAddress(Number(line.plain)),
   };
-  halves.push(half);
-  return half;
 }
-
-afterAll(async () => {
-  for (const { program } of halves) await program.stop();
-});
 
 describe('control in two processes', () => {
   let ingress: Half;

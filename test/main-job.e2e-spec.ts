@@ -6,7 +6,8 @@ import { createSecretReference, textOfLog, writeEnvironmentBundle } from '@valis
 import type { RunView } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
-import { PROJECT } from './support/postgres-world.js';
+import { logged } from './support/programs.js';
+import { PROJECT } from './support/published-task.js';
 import type { Answer } from './support/worker-client.js';
 
 const database = useDatabase();
@@ -34,8 +35,8 @@ function task(command: string, bundle: Record<string, string>, secret: string | 
   const bundleRef = createSecretReference({ projectId: PROJECT, name: `bundle-${tasks}`, version: 1 });
   const secretRef = createSecretReference({ projectId: PROJECT, name: `secret-${tasks}`, version: 1 });
   const entries = Object.entries(bundle).map(([name, value]) => ({ name, value }));
-  deployment().lay(bundleRef, writeEnvironmentBundle(entries));
-  if (secret !== null) deployment().lay(secretRef, secret);
+  deployment().secrets.lay(bundleRef, writeEnvironmentBundle(entries));
+  if (secret !== null) deployment().secrets.lay(secretRef, secret);
   const config = {
     command: { kind: 'argv', file: '/bin/sh', args: ['-c', command] },
     environment: [{ name: 'TOKEN', kind: 'secret', secretRef }],
@@ -54,7 +55,7 @@ beforeAll(async () => {
     VALISE_LOG_LEVEL: 'trace',
     NODE_DEBUG: 'tls,http,child_process',
   });
-  await worker.waitFor('registered', AbortSignal.timeout(30_000), 30_000);
+  await logged(worker, 'registered');
 }, 60_000);
 
 describe('a task', () => {

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { Client } from 'pg';
 import { ARTIFACT_CONTENT_TYPE, SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
-import { PlayedWorker } from './support/played-worker.js';
 import { PlainAddress } from './support/plain-address.js';
+import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
+import { logged } from './support/programs.js';
 import { type WireAnswer, type WireCaller, wireCaller, WireConnection } from './support/wire-connection.js';
 
 /** One caller's calls in the house at once, and its connections where 720 are allowed in all. */
 const PLACES = 128;
 const CONNECTIONS = 180;
 const TOO_MANY = 32;
-const DEADLINE_MS = 20_000;
 
 const database = useDatabase();
 const deployment = useDeployment(database, {
@@ -217,7 +217,7 @@ describe('a control that is told to end', () => {
     await plain().until('valise_admission_running{listener="ingress",kind="call"}', 1);
     const idleClosed = once(idle!.socket, 'close');
     process.kill(control.pid, 'SIGTERM');
-    await control.waitFor('stopping', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+    await logged(control, 'stopping');
     expect((await plain().get('/readyz')).status).toBe(503);
     expect(await plain().metric('valise_ready')).toBe(0);
     // A while longer it takes what balancers still send.

@@ -4,8 +4,10 @@ import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Program } from '../apps/cli/src/demo/program.js';
-import { programFile, useDeployment } from './support/deployment.js';
+import { programFile } from './support/built-program.js';
+import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
+import { logged } from './support/programs.js';
 
 const deployment = useDeployment(useDatabase());
 
@@ -69,7 +71,7 @@ describe.each(['control', 'worker'] as const)('%s', (name) => {
     else {
       await deployment().allow('own-process');
       program = await deployment().startWorker('own-process');
-      await program.waitFor('registered', AbortSignal.timeout(30_000), 30_000);
+      await logged(program, 'registered');
     }
   });
 

@@ -2,14 +2,18 @@ import { chmodSync, mkdirSync, rmSync, symlinkSync, truncateSync } from 'node:fs
 import { basename } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import type { CustodyFault } from '../apps/control/src/custody/secret-custody.js';
-import { onlyFor, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
+import { useDeployment } from './support/deployment.js';
+import type { Held } from './support/held-attempt.js';
 import { PlainAddress } from './support/plain-address.js';
-import { newSessionId, type PlayedWorker } from './support/played-worker.js';
+import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
-import { BUNDLE, type Held, PROJECT, registration, SECRET } from './support/postgres-world.js';
+import { BUNDLE, onlyFor, PROJECT, SECRET } from './support/published-task.js';
+import { TestAuthority } from './support/test-authority.js';
+import { TRUST_DOMAIN } from './support/test-pki.js';
 import { until } from './support/until.js';
 import { wireCaller, WireConnection } from './support/wire-connection.js';
 import type { Answer } from './support/worker-client.js';
+import { newSessionId, registration } from './support/worker-session.js';
 
 const database = useDatabase();
 const deployment = useDeployment(database);
@@ -38,10 +42,10 @@ describe('a caller of the worker-facing listener', () => {
     'gets no byte of an answer with %s',
     async (which) => {
       const { pki, ports } = deployment();
-      const caller = wireCaller(ports.ingress, pki.caFile, null);
-      const identity = which === 'no certificate' ? {} : await deployment().foreignIdentity();
+      const identity =
+        which === 'no certificate' ? null : await pki.worker('w-1', await TestAuthority.create());
       // In TLS 1.3 the client learns of the refusal only after its own handshake is done.
-      const connection = await WireConnection.attempt({ ...caller, ...identity });
+      const connection = await WireConnection.attempt(wireCaller(ports.ingress, pki.caFile, identity));
       let received = 0;
       connection.socket.on('data', (chunk: Buffer) => (received += chunk.length));
       expect(await connection.ask()).toBe('closed');
@@ -171,11 +175,11 @@ describe('a delivery', () => {
 
   it('is 503 without a byte while one secret is missing, and succeeds once it is there', async () => {
     const { worker, held } = await holding();
-    rmSync(deployment().secretPath(SECRET));
+    rmSync(deployment().secrets.pathOf(SECRET));
     const missing = await worker.secrets(held);
     expect(codeOf(missing)).toEqual([503, 'worker_secret_delivery_unavailable']);
     expect(missing.headers['retry-after']).toBe('1');
-    deployment().layDefaultSecrets();
+    deployment().secrets.layDefaults();
     expect((await worker.secrets(held)).status).toBe(200);
     expect(await recordsOf(held, 2)).toEqual(['custody_failed', 'sent']);
   });
@@ -211,7 +215,7 @@ describe('a delivery', () => {
     'is 503 alike where a file is %s: operators are told so, with the file’s name alone',
     async (fault, spoil) => {
       const { worker, held } = await holding();
-      const path = deployment().secretPath(SECRET);
+      const path = deployment().secrets.pathOf(SECRET);
       chmodSync(path, 0o600);
       spoil(path);
       const answer = await worker.secrets(held);
@@ -223,7 +227,7 @@ describe('a delivery', () => {
       expect(said).toMatchObject([{ event: 'custody_failed', projection: basename(path) }]);
       expect(JSON.stringify(said)).not.toContain(SECRET);
       rmSync(path, { recursive: true });
-      deployment().layDefaultSecrets();
+      deployment().secrets.layDefaults();
       expect((await worker.secrets(held)).status).toBe(200);
     },
   );

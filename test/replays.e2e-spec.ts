@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { onlyFor, useDeployment } from './support/deployment.js';
+import { useDeployment } from './support/deployment.js';
+import { newLeaseToken } from './support/held-attempt.js';
 import { useDatabase } from './support/postgres.js';
-import { newLeaseToken, PROJECT, publication, registration } from './support/postgres-world.js';
+import { onlyFor, PROJECT, publication } from './support/published-task.js';
+import { registration } from './support/worker-session.js';
 
 const database = useDatabase();
 const deployment = useDeployment(database);

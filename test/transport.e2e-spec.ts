@@ -2,15 +2,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PublishTaskRequest } from '@valise/contracts/wire';
 import type { LogLine } from '../apps/cli/src/demo/program.js';
-import { onlyFor, OPERATORS, TRUST_DOMAIN, useDeployment } from './support/deployment.js';
+import { OPERATORS } from './support/control-settings.js';
+import { useDeployment } from './support/deployment.js';
+import { artifactOf, type Held } from './support/held-attempt.js';
 import { PlainAddress } from './support/plain-address.js';
-import { newSessionId } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
-import { artifactOf, type Held, PROJECT, registration } from './support/postgres-world.js';
-import { replaceFile, type TestIdentity } from './support/test-pki.js';
+import { onlyFor, PROJECT } from './support/published-task.js';
+import { replaceFile, type TestIdentity, TRUST_DOMAIN } from './support/test-pki.js';
 import { until } from './support/until.js';
 import { type Outcome, wireCaller, WireConnection } from './support/wire-connection.js';
 import { type Answer, WorkerClient } from './support/worker-client.js';
+import { newSessionId, registration } from './support/worker-session.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 

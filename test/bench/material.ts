@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createSecretReference, writeEnvironmentBundle } from '@valise/contracts/documents';
-import { PROJECT } from '../support/postgres-world.js';
 import type { Material } from '../support/lease-stock.js';
+import { PROJECT } from '../support/published-task.js';
 
 const VALUE_BYTES = 15 * 1024;
 const ENTRIES_BYTES = 64 * 1024;

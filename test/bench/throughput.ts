@@ -7,8 +7,9 @@ import { writeHandover } from '../../apps/worker/src/execution/handover.js';
 import { LAUNCH_SCRIPT, LAUNCH_SHELL } from '../../apps/worker/src/execution/launch-shell.js';
 import { UNPRIVILEGED } from '../../apps/worker/src/execution/unprivileged.js';
 import { Deployment } from '../support/deployment.js';
-import { onlyFor, PROJECT, publication } from '../support/published-task.js';
 import { TestDatabase } from '../support/postgres.js';
+import { logged } from '../support/programs.js';
+import { onlyFor, PROJECT, publication } from '../support/published-task.js';
 import { until } from '../support/until.js';
 import { figureOf, type Figure } from './figures.js';
 import { bundleOf } from './material.js';
@@ -45,7 +46,7 @@ export async function measureThroughput(): Promise<Throughput> {
     const taskId = await publish(deployment);
     await deployment.allow(WORKER, { status: 'draining', labels: { worker: WORKER } });
     const worker = await deployment.startWorker(WORKER, { VALISE_SLOTS: String(SLOTS) });
-    await worker.waitFor('registered', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+    await logged(worker, 'registered');
     await measureTasks(deployment, worker, taskId, WARM_UP_TASKS);
     const rounds: { workerMs: number; startMs: number; tasksPerSecond: number }[] = [];
     while (rounds.length < ROUNDS) {
@@ -69,7 +70,7 @@ export async function measureThroughput(): Promise<Throughput> {
 async function publish(deployment: Deployment): Promise<string> {
   const { bundle } = bundleOf(BUNDLE_KIB);
   if (!bundle) throw new Error('the material has a bundle');
-  deployment.lay(bundle.reference, bundle.carrier);
+  deployment.secrets.lay(bundle.reference, bundle.carrier);
   const taskId = `task-${randomUUID()}`;
   const { spec } = publication(onlyFor(WORKER));
   const config = { ...(spec.config as object), environment: [], environmentBundleRef: bundle.reference };

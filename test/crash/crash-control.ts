@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { Program } from '../../apps/cli/src/demo/program.js';
-import { programFile, TRUST_DOMAIN, type Deployment } from '../support/deployment.js';
-
-const DEADLINE_MS = 60_000;
+import type { Program } from '../../apps/cli/src/demo/program.js';
+import type { Deployment } from '../support/deployment.js';
+import { logged } from '../support/programs.js';
 
 /** What is done to a life of control: see control-crash.mjs. */
 export type ControlFault = { readonly CRASH_AT: string } | { readonly CUT_AT: 'all' };
@@ -12,7 +11,6 @@ export type ControlFault = { readonly CRASH_AT: string } | { readonly CUT_AT: 'a
 export class CrashControl {
   #program: Program | null = null;
   #port = 0;
-  #lives = 0;
 
   constructor(private readonly deployment: Deployment) {}
 
@@ -22,33 +20,15 @@ export class CrashControl {
 
   /** Resolves once it listens. */
   async live(fault: ControlFault | null = null): Promise<Program> {
-    const { directory, pki } = this.deployment;
-    const { certificateFile, keyFile } = await pki.server('control');
-    const name = `crash-control-${this.#lives++}`;
-    const program = Program.start({
-      name,
-      file: programFile('control'),
-      environment: {
-        PATH: process.env.PATH ?? '',
-        HOME: directory,
-        TMPDIR: directory,
-        VALISE_LISTENERS: 'ingress',
-        VALISE_TRUST_DOMAIN: TRUST_DOMAIN,
-        VALISE_INGRESS_DATABASE_URL_FILE: join(directory, 'ingress-url'),
-        VALISE_INGRESS_LISTEN: `127.0.0.1:${this.#port}`,
-        VALISE_PLAIN_LISTEN: '127.0.0.1:0',
-        VALISE_TLS_CERTIFICATE_FILE: certificateFile,
-        VALISE_TLS_KEY_FILE: keyFile,
-        VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
-        VALISE_SECRETS_DIRECTORY: join(directory, 'secrets'),
-        NODE_OPTIONS: `--import=${pathToFileURL(join(__dirname, 'control-crash.mjs')).href}`,
-        ...fault,
-      },
-      workingDirectory: directory,
-      logFile: join(directory, `${name}.log`),
+    const { pki, programs, settings } = this.deployment;
+    const program = programs.start('control', {
+      ...settings.of('ingress', await pki.server('control')),
+      VALISE_INGRESS_LISTEN: `127.0.0.1:${this.#port}`,
+      NODE_OPTIONS: `--import=${pathToFileURL(join(__dirname, 'control-crash.mjs')).href}`,
+      ...fault,
     });
     this.#program = program;
-    const { ingress } = await program.waitFor('listening', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+    const { ingress } = await logged(program, 'listening');
     this.#port = Number(ingress);
     return program;
   }

@@ -8,7 +8,8 @@ import { patternsOf } from '../../apps/cli/src/demo/needles.js';
 import type { Program } from '../../apps/cli/src/demo/program.js';
 import { Search } from '../../apps/cli/src/demo/search.js';
 import type { Deployment } from '../support/deployment.js';
-import { PROJECT, publication } from '../support/postgres-world.js';
+import { logged } from '../support/programs.js';
+import { PROJECT, publication } from '../support/published-task.js';
 
 /** Long enough that no lease ends while the worker is away. */
 const LEASE_DURATION_MS = '60000';
@@ -43,7 +44,7 @@ export class CrashWorker {
   ) {
     const { name, value } = variable;
     this.#bundleRef = createSecretReference({ projectId: PROJECT, name: workerId, version: 1 });
-    deployment.lay(this.#bundleRef, writeEnvironmentBundle([variable]));
+    deployment.secrets.lay(this.#bundleRef, writeEnvironmentBundle([variable]));
     this.#search = new Search(
       patternsOf([
         { label: 'the name', kind: 'name', bytes: Buffer.from(name) },
@@ -124,7 +125,7 @@ export class CrashWorker {
   /** It lets what it has end, and ends. */
   async drain(program: Program): Promise<void> {
     // Before that a signal finds nobody who would listen.
-    await program.waitFor('registered', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+    await logged(program, 'registered');
     process.kill(program.pid, 'SIGTERM');
     await program.finish();
   }

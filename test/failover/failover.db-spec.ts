@@ -4,6 +4,7 @@ import { play } from '../history/play.js';
 import type { Recorder } from '../history/recorder.js';
 import { until } from '../support/until.js';
 import { report, verification } from '../support/verification.js';
+import { newSessionId } from '../support/worker-session.js';
 import { ask, workThrough, type Replays } from './replays.js';
 import { ReplicatedPostgres } from './replicated-postgres.js';
 
@@ -32,7 +33,7 @@ describe.each(Array.from({ length: promotions }, (_none, promotion) => promotion
         seed: seed + promotion,
         lowered: false,
         meanwhile: async (stage, recorder) => {
-          const replays: Replays = await workThrough(stage, recorder, sessionId());
+          const replays: Replays = await workThrough(stage, recorder, newSessionId());
           asBefore = await ask(replays);
           await until('half of the operations', () => recorder.begun > OPERATIONS / 2, PATIENCE);
           const beforehand = unavailable(recorder).length;
@@ -76,10 +77,4 @@ function answeredSince({ calls }: Recorder, sinceMs: number): boolean {
       invokedMs > sinceMs &&
       (answer === 'granted' || answer === 'worker_secret_delivery_fenced'),
   );
-}
-
-/** A UUIDv7 of this moment. */
-function sessionId(): string {
-  const time = Date.now().toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
 }

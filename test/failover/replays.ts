@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import {
-  completion,
-  fenceOf,
-  newLeaseToken,
-  OPERATOR,
-  plainSpec,
-  publication,
-  registration,
-  renewal,
-  running,
-  type Held,
-} from '../support/postgres-world.js';
+import { completion, fenceOf, type Held, newLeaseToken, renewal, running } from '../support/held-attempt.js';
+import { OPERATOR, plainSpec, publication } from '../support/published-task.js';
+import { registration } from '../support/worker-session.js';
 import type { Recorder } from '../history/recorder.js';
 import type { Stage } from '../history/stage.js';
 

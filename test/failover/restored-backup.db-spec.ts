@@ -3,20 +3,11 @@ import { sha256Hex } from '@valise/contracts/documents';
 import { Dawdling } from '../history/dawdling.js';
 import { Random } from '../history/random.js';
 import { Stage } from '../history/stage.js';
-import {
-  codeOf,
-  completion,
-  delivery,
-  fenceOf,
-  newLeaseToken,
-  OPERATOR,
-  PROJECT,
-  publication,
-  registration,
-  renewal,
-  type Held,
-} from '../support/postgres-world.js';
+import { completion, delivery, fenceOf, type Held, newLeaseToken, renewal } from '../support/held-attempt.js';
+import { OPERATOR, PROJECT, publication } from '../support/published-task.js';
+import { codeOf } from '../support/refusal.js';
 import { until } from '../support/until.js';
+import { registration } from '../support/worker-session.js';
 import { ReplicatedPostgres } from './replicated-postgres.js';
 
 let cluster: ReplicatedPostgres;

@@ -6,9 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Program } from '../../apps/cli/src/demo/program.js';
 import { figureOf, type Figure } from '../bench/figures.js';
 import { residentMiB } from '../bench/process-cost.js';
-import { Deployment, onlyFor, programFile } from '../support/deployment.js';
-import { publication } from '../support/postgres-world.js';
+import { programFile } from '../support/built-program.js';
+import { Deployment } from '../support/deployment.js';
 import { TestDatabase } from '../support/postgres.js';
+import { logged } from '../support/programs.js';
+import { onlyFor, publication } from '../support/published-task.js';
 import { until } from '../support/until.js';
 import { ageMs, CENSUS_SETTING, loadedBy, sizeOf, type Loaded } from './running-program.js';
 
@@ -42,7 +44,6 @@ export interface FootprintReport {
 /** The most that the idle worker may take, in bare contexts. */
 export const MAX_RATIO = 1.5;
 export const MANY_SLOTS = 16;
-const DEADLINE_MS = 60_000;
 /** After a start or the last task's: what compiles and collects then is done. */
 const SETTLE_MS = 2000;
 
@@ -80,7 +81,7 @@ async function measureRound(database: TestDatabase): Promise<Round> {
   const bare = await measureBare();
   const deployment = await Deployment.start(database, CENSUS_SETTING);
   try {
-    deployment.layDefaultSecrets();
+    deployment.secrets.layDefaults();
     // Control says `listening` before it is asked; its own clock is as good as ours.
     const { control: program } = deployment;
     const listening = program.lines.find(({ event }) => event === 'listening');
@@ -103,7 +104,7 @@ async function measureBare(): Promise<Sample> {
     logFile: join(directory, 'bare.log'),
   });
   try {
-    await program.waitFor('ready', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+    await logged(program, 'ready');
     return { startMs: ageMs(program.pid), ...(await atRest(program)) };
   } finally {
     await program.stop();
@@ -117,7 +118,7 @@ async function measureWorker(deployment: Deployment, slots: number): Promise<Wor
   await deployment.allow(workerId, { labels: { worker: workerId } });
   const program = await deployment.startWorker(workerId, { ...CENSUS_SETTING, VALISE_SLOTS: String(slots) });
   try {
-    await program.waitFor('registered', AbortSignal.timeout(DEADLINE_MS), DEADLINE_MS);
+    await logged(program, 'registered');
     const startMs = ageMs(program.pid);
     await until('the first heartbeat', () => hasBeat(deployment, workerId));
     const firstHeartbeatMs = ageMs(program.pid);

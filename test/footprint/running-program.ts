@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Program } from '../../apps/cli/src/demo/program.js';
+import { logged } from '../support/programs.js';
 
 const CENSUS = join(__dirname, 'census.cjs');
-const CENSUS_DEADLINE_MS = 10_000;
 /** The kernel counts in these (USER_HZ on every Linux that Node runs on). */
 const TICKS_PER_SECOND = 100;
 const START_FIELD = 19;
@@ -20,8 +20,7 @@ export interface Loaded {
 /** @throws Refusal when it does not answer */
 export async function loadedBy(program: Program): Promise<Loaded> {
   process.kill(program.pid, 'SIGUSR2');
-  const deadline = AbortSignal.timeout(CENSUS_DEADLINE_MS);
-  const { modules, bytes } = await program.waitFor('census', deadline, CENSUS_DEADLINE_MS);
+  const { modules, bytes } = await logged(program, 'census');
   return { modules: Number(modules), bytes: Number(bytes) };
 }
 

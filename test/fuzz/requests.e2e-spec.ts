@@ -2,22 +2,13 @@ import { readFileSync } from 'node:fs';
 import { FAILURES } from '@valise/contracts/failure';
 import { METRICS } from '../../apps/control/src/metrics/catalogue.js';
 import { useDeployment } from '../support/deployment.js';
+import { completion, delivery, type Held, renewal, running } from '../support/held-attempt.js';
 import { PlainAddress } from '../support/plain-address.js';
-import { newSessionId } from '../support/played-worker.js';
 import { useDatabase } from '../support/postgres.js';
-import {
-  completion,
-  delivery,
-  type Held,
-  plainSpec,
-  PROJECT,
-  publication,
-  registration,
-  renewal,
-  running,
-} from '../support/postgres-world.js';
+import { plainSpec, PROJECT, publication } from '../support/published-task.js';
 import { report, verification } from '../support/verification.js';
 import { wireCaller } from '../support/wire-connection.js';
+import { newSessionId, registration } from '../support/worker-session.js';
 import { HostileConnection } from './hostile-connection.js';
 import { CANARY, requestCases, type RequestCase, type Target } from './request-cases.js';
 

@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { SESSION_TRANSITION_SCHEMA } from '@valise/contracts/wire';
-import {
-  newLeaseToken,
-  OPERATOR,
-  PROJECT,
-  registration,
-  type TestWorker,
-} from '../support/postgres-world.js';
+import { newLeaseToken } from '../support/held-attempt.js';
+import { OPERATOR, PROJECT } from '../support/published-task.js';
+import { newSessionId, registration, type TestWorker } from '../support/worker-session.js';
 import { OperatorPlayer } from './operator-player.js';
 import { rememberClaim, type Memory, type Scene } from './scene.js';
 import { TimePlayer } from './time-player.js';
@@ -25,7 +21,6 @@ export class Cast {
 
   private constructor(
     private readonly scene: Scene,
-    private readonly nextSessionId: () => string,
     worker: TestWorker,
     readonly runId: string,
     readonly attemptId: string,
@@ -37,13 +32,13 @@ export class Cast {
   }
 
   /** A new worker, and a new run whose attempt has come that far in its hands. */
-  static async of(phase: Phase, scene: Scene, nextSessionId: () => string): Promise<Cast> {
+  static async of(phase: Phase, scene: Scene): Promise<Cast> {
     const { runs } = scene.stage;
-    const worker = await appear(scene, nextSessionId());
+    const worker = await appear(scene);
     const { runId, attempts } = await runs.start(OPERATOR, PROJECT, scene.taskIds[1] ?? '', {
       mutationId: randomUUID(),
     });
-    const cast = new Cast(scene, nextSessionId, worker, runId, attempts[0]?.attemptId ?? '');
+    const cast = new Cast(scene, worker, runId, attempts[0]?.attemptId ?? '');
     if (phase === 'queued') return cast;
     await cast.claim();
     if (phase === 'claimed') return cast;
@@ -61,7 +56,7 @@ export class Cast {
   }
 
   async claimByAnother(): Promise<void> {
-    const worker = await appear(this.scene, this.nextSessionId());
+    const worker = await appear(this.scene);
     const offer = { offerId: randomUUID(), leaseToken: newLeaseToken() };
     await new Voice(this.scene, worker.workerId).claim(worker, offer);
   }
@@ -96,7 +91,7 @@ export class Cast {
 
   async replaceSession(): Promise<void> {
     const { workerId } = this.worker;
-    const sessionId = this.nextSessionId();
+    const sessionId = newSessionId();
     await this.scene.recorder.call(
       { kind: 'register', workerId, requestId: sessionId },
       () => this.scene.stage.sessions.register({ workerId, sessionId }, registration()),
@@ -154,7 +149,8 @@ export class Cast {
   }
 }
 
-async function appear(scene: Scene, sessionId: string): Promise<TestWorker> {
+async function appear(scene: Scene): Promise<TestWorker> {
+  const sessionId = newSessionId();
   const workerId = `worker-${randomUUID()}`;
   await scene.stage.workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
   const { generation } = await scene.stage.sessions.register({ workerId, sessionId }, registration());

@@ -3,7 +3,7 @@ import { useDatabase } from '../support/postgres.js';
 import { report, verification } from '../support/verification.js';
 import { Cast, type Phase } from './cast.js';
 import { check } from './checker.js';
-import { conclude, sessionIds } from './play.js';
+import { conclude } from './play.js';
 import { Random } from './random.js';
 import { Recorder } from './recorder.js';
 import { Scene } from './scene.js';
@@ -94,7 +94,6 @@ describe.each([
       const scene = new Scene(database(), stage, recorder, new Random(1), 0);
       await layTrail(database());
       await scene.publishTasks();
-      const nextSessionId = sessionIds();
       const titles = new Map<string, string>();
       for (const [what, others] of Object.entries(plan)) {
         for (const other of others) {
@@ -103,7 +102,7 @@ describe.each([
             if (point > MAX_POINTS) throw new Error('an act has an end');
             const [phase, act] = INTERRUPTED[what] ?? [];
             if (!phase || !act) throw new Error('what is interrupted is known');
-            const cast = await Cast.of(phase, scene, nextSessionId);
+            const cast = await Cast.of(phase, scene);
             titles.set(cast.attemptId, `${what}, interrupted at ${point} by ${other}`);
             inside = await turnstile.interrupt(
               point,
@@ -114,7 +113,7 @@ describe.each([
           }
         }
       }
-      const played = await conclude(scene, new TimePlayer(scene), nextSessionId());
+      const played = await conclude(scene, new TimePlayer(scene));
       const seconds = (performance.now() - started) / 1000;
       report(`interruptions ${name}: ${titles.size}, ${played.calls.length} calls, ${seconds.toFixed(1)} s`);
       expect(played.faults).toEqual([]);

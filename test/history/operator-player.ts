@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { PutWorkerRequest } from '@valise/contracts/wire';
-import { OPERATOR, PROJECT } from '../support/postgres-world.js';
+import { OPERATOR, PROJECT } from '../support/published-task.js';
 import type { CallKind } from './history.js';
 import type { Answered } from './recorder.js';
 import type { Scene } from './scene.js';

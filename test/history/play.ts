@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from './history.js';
 import { Dawdling } from './dawdling.js';
-import { newLeaseToken, OPERATOR, PROJECT, registration } from '../support/postgres-world.js';
+import { newLeaseToken } from '../support/held-attempt.js';
+import { OPERATOR, PROJECT } from '../support/published-task.js';
+import { newSessionId, registration } from '../support/worker-session.js';
 import type { History } from './history.js';
 import { OperatorPlayer } from './operator-player.js';
 import { Random } from './random.js';
@@ -41,13 +43,12 @@ export async function play(database: Database, options: PlayOptions): Promise<Pl
     const scene = new Scene(database, stage, recorder, random, options.operations);
     await layTrail(database);
     await scene.publishTasks();
-    const nextSessionId = sessionIds();
     const players = [];
     for (let worker = 0; worker < WORKERS; worker += 1) {
       const workerId = `worker-${worker}`;
       await stage.workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
       scene.workerIds.push(workerId);
-      players.push(new WorkerPlayer(scene, workerId, nextSessionId));
+      players.push(new WorkerPlayer(scene, workerId));
     }
     const time = new TimePlayer(scene);
     const operators = Array.from({ length: OPERATORS }, () => new OperatorPlayer(scene));
@@ -59,39 +60,26 @@ export async function play(database: Database, options: PlayOptions): Promise<Pl
     });
     const playing = [...players, ...operators, time].map((player) => player.play());
     await Promise.all([...playing, ...sweepers, meanwhile]);
-    return await conclude(scene, time, nextSessionId());
+    return await conclude(scene, time);
   } finally {
     await stage.close();
   }
 }
 
 /** Time passes until nothing happens any more: all that can be known of the play. */
-export async function conclude(scene: Scene, time: TimePlayer, sessionId: string): Promise<Played> {
+export async function conclude(scene: Scene, time: TimePlayer): Promise<Played> {
   const { database, recorder, stage } = scene;
   await time.runOut();
   const moves = await readTrail(database);
   const final = await readFinal(database);
-  const claimable = await claimAll(stage, sessionId);
+  const claimable = await claimAll(stage);
   const { calls, faults } = recorder;
   return { calls, moves, final, claimable, faults, retried: stage.transactions.counts.retried };
 }
 
-/** UUIDv7s, each larger than the last. */
-export function sessionIds(): () => string {
-  let moment = 0;
-  let order = 0;
-  return () => {
-    const nowMs = Date.now();
-    order = nowMs > moment ? 0 : order + 1;
-    moment = Math.max(moment, nowMs);
-    const time = moment.toString(16).padStart(12, '0');
-    const place = order.toString(16).padStart(3, '0');
-    return `${time.slice(0, 8)}-${time.slice(8)}-7${place}-8000-${randomUUID().slice(-12)}`;
-  };
-}
-
 /** A worker that comes afterwards claims whatever waits. */
-async function claimAll(stage: Stage, sessionId: string): Promise<string[]> {
+async function claimAll(stage: Stage): Promise<string[]> {
+  const sessionId = newSessionId();
   const workerId = 'worker-afterwards';
   await stage.workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
   const slots = { maxConcurrentRuns: 1024, availableSlots: 1024 };

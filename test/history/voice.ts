@@ -2,14 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { sha256Hex } from '@valise/contracts/documents';
 import type { ReasonCode } from '@valise/contracts/failure';
 import type { ActivationResponse, CompletionOutcome } from '@valise/contracts/wire';
-import {
-  completion,
-  delivery,
-  renewal,
-  running,
-  type Held,
-  type TestWorker,
-} from '../support/postgres-world.js';
+import { completion, delivery, type Held, renewal, running } from '../support/held-attempt.js';
+import type { TestWorker } from '../support/worker-session.js';
 import type { CallKind } from './history.js';
 import type { Asked } from './recorder.js';
 import { asRemembered, shown, type Memory, type Scene } from './scene.js';

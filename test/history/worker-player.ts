@@ -5,7 +5,8 @@ import {
   SESSION_TRANSITION_SCHEMA,
   type SessionTransitionResponse,
 } from '@valise/contracts/wire';
-import { newLeaseToken, registration, type TestWorker } from '../support/postgres-world.js';
+import { newLeaseToken } from '../support/held-attempt.js';
+import { newSessionId, registration, type TestWorker } from '../support/worker-session.js';
 import { AttemptPlayer } from './attempt-player.js';
 import { rememberClaim, type Memory, type Scene } from './scene.js';
 import { Voice, type ShownOffer } from './voice.js';
@@ -26,7 +27,6 @@ export class WorkerPlayer {
   constructor(
     private readonly scene: Scene,
     private readonly workerId: string,
-    private readonly nextSessionId: () => string,
   ) {
     this.speaker = new AttemptPlayer(scene, workerId);
     this.voice = new Voice(scene, workerId);
@@ -38,7 +38,7 @@ export class WorkerPlayer {
 
   private async step(): Promise<void> {
     const { random } = this.scene;
-    if (!this.session) return this.register(this.nextSessionId());
+    if (!this.session) return this.register(newSessionId());
     const live = this.own.filter(({ phase }) => phase !== 'over');
     const step = random.weighted<() => Promise<void>>([
       [live.length > 0 ? 60 : 0, () => this.speakOf(random.pick(live.slice(-3)))],
@@ -48,8 +48,8 @@ export class WorkerPlayer {
       [3, () => this.speakOf(this.scene.recentMemory())],
       [1, () => this.heartbeat()],
       [0.7, () => this.transition()],
-      [1, () => this.register(this.session?.sessionId ?? this.nextSessionId())],
-      [0.4, () => this.register(this.nextSessionId())],
+      [1, () => this.register(this.session?.sessionId ?? newSessionId())],
+      [0.4, () => this.register(newSessionId())],
       [live.length > 0 ? 2 : 0, () => this.liveTwice(random.pick(live.slice(-3)))],
     ]);
     await step();
@@ -62,7 +62,7 @@ export class WorkerPlayer {
   /** A restarted worker registers while the one it replaces still speaks and claims. */
   private async liveTwice(memory: Memory | undefined): Promise<void> {
     await Promise.all([
-      this.register(this.nextSessionId()),
+      this.register(newSessionId()),
       memory && this.speaker.atOnce(memory),
       this.claim(null),
     ]);

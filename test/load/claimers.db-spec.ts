@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { LeaseService, TransactionRunner } from '@valise/authority';
+import { newLeaseToken } from '../support/held-attempt.js';
 import { useDatabase } from '../support/postgres.js';
-import { newLeaseToken, useWorld, type TestWorker } from '../support/postgres-world.js';
 import { report } from '../support/verification.js';
+import type { TestWorker } from '../support/worker-session.js';
+import { useWorld } from '../support/world.js';
 import { queue } from './population.js';
 
 const CLAIMERS = 32;

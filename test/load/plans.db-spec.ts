@@ -2,19 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { AuditService, TransactionRunner } from '@valise/authority';
 import { SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
+import { completion, renewal, running, upload } from '../support/held-attempt.js';
 import { useDatabase } from '../support/postgres.js';
-import {
-  codeOf,
-  completion,
-  OPERATOR,
-  PROJECT,
-  plainSpec,
-  renewal,
-  running,
-  upload,
-  useWorld,
-} from '../support/postgres-world.js';
+import { OPERATOR, plainSpec, PROJECT } from '../support/published-task.js';
+import { codeOf } from '../support/refusal.js';
 import { report, verification } from '../support/verification.js';
+import { newSessionId } from '../support/worker-session.js';
+import { useWorld } from '../support/world.js';
 import { populate } from './population.js';
 
 type Run = TransactionRunner['run'];
@@ -107,7 +101,7 @@ async function everyCall(): Promise<number> {
   await w.runs.cancel(OPERATOR, PROJECT, lost.fence.runId, mutation());
   const given = await w.held('claimed');
   await w.runs.cancel(OPERATOR, PROJECT, given.fence.runId, mutation());
-  await w.register(given.worker.workerId, w.nextSessionId());
+  await w.register(given.worker.workerId, newSessionId());
   await w.attempts.startFailure(given.worker, { ...given.fence, reasonCode: 'worker_restarted' });
   await w.workers.put(OPERATOR, workerId, { status: 'revoked', projects: [], labels: {} });
   const operator = await w.connect('valise_operator', 1);

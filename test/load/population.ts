@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { TestDatabase } from '../support/postgres.js';
-import { OPERATOR, PROJECT, type World } from '../support/postgres-world.js';
+import { OPERATOR, PROJECT } from '../support/published-task.js';
+import type { World } from '../support/world.js';
 
 /** `attempts` that have ended and been delivered to, each with all its rows, as years of work leave them. */
 export async function populate(world: World, database: TestDatabase, attempts: number): Promise<void> {

@@ -3,7 +3,7 @@ import { Random } from '../history/random.js';
 import { hasEnded } from '../../apps/cli/src/runs/run.command.js';
 import { useDeployment } from '../support/deployment.js';
 import { useDatabase } from '../support/postgres.js';
-import { plainSpec, PROJECT } from '../support/postgres-world.js';
+import { plainSpec, PROJECT } from '../support/published-task.js';
 import { report, verification } from '../support/verification.js';
 import { CuttingProxy, LONGER_THAN_QUESTIONS, type Cut } from './cutting-proxy.js';
 

@@ -6,9 +6,9 @@ import { createSecretReference, writeEnvironmentBundle } from '@valise/contracts
 import type { Pattern } from '../../apps/cli/src/demo/needles.js';
 import type { Program } from '../../apps/cli/src/demo/program.js';
 import { Search, type Sighting } from '../../apps/cli/src/demo/search.js';
-import { Deployment, onlyFor } from '../support/deployment.js';
-import { PROJECT, publication } from '../support/postgres-world.js';
+import { Deployment } from '../support/deployment.js';
 import type { TestDatabase } from '../support/postgres.js';
+import { onlyFor, PROJECT, publication } from '../support/published-task.js';
 import { until } from '../support/until.js';
 import { Canary } from './canary.js';
 import { searchMemory } from './process-memory.js';
@@ -118,12 +118,12 @@ class HeldTask {
     const environmentBundleRef = createSecretReference({ projectId: PROJECT, name: 'canaries', version: 1 });
     // Each a little longer than the one before: no two values are the same.
     const values = (canary: Canary): Buffer[] => numbers.map((index) => canary.bytes(valueBytes + index));
-    for (const [index, value] of values(secret!).entries()) deployment.lay(references[index]!, value);
+    for (const [index, value] of values(secret!).entries()) deployment.secrets.lay(references[index]!, value);
     const entries = values(bundle!).map((value, index) => ({
       name: `ENTRY_${index}`,
       value: value.toString(),
     }));
-    deployment.lay(environmentBundleRef, writeEnvironmentBundle(entries));
+    deployment.secrets.lay(environmentBundleRef, writeEnvironmentBundle(entries));
     const attempts = times(worker, 'exited');
     const gate = join(deployment.directory, `go-${attempts}`);
     const { spec } = publication(onlyFor(WORKER));

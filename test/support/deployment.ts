@@ -1,48 +1,29 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { projectionFileName } from '@valise/contracts/documents';
 import type { PublishTaskRequest, PutWorkerRequest, RunView } from '@valise/contracts/wire';
-import { Program } from '../../apps/cli/src/demo/program.js';
+import type { Program } from '../../apps/cli/src/demo/program.js';
 import { ManagementClient, type IdentityFiles } from '../../apps/cli/src/management/management-client.js';
 import { hasEnded } from '../../apps/cli/src/runs/run.command.js';
 import { FILE_SETS } from '../../apps/control/src/tls/transport-facts.js';
-import type { TestDatabase } from './postgres.js';
-import { BUNDLE, PROJECT, publication, SECRET } from './postgres-world.js';
+import { programFile } from './built-program.js';
+import { ControlSettings } from './control-settings.js';
+import { MountedSecrets } from './mounted-secrets.js';
 import { PlayedWorker } from './played-worker.js';
+import type { TestDatabase } from './postgres.js';
+import { logged, Programs } from './programs.js';
+import { PROJECT, publication } from './published-task.js';
 import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
 import { until } from './until.js';
 import { type Answer, WorkerClient } from './worker-client.js';
 
-export { TRUST_DOMAIN };
-
-/** Every kind of operator; `alice` is the one that tests act as. */
-export const OPERATORS = {
-  alice: { '*': 'admin' },
-  viewer: { [PROJECT]: 'viewer' },
-  editor: { [PROJECT]: 'editor' },
-  'project-admin': { [PROJECT]: 'admin' },
-  elsewhere: { 'another-project': 'admin' },
-};
-const START_DEADLINE_MS = 30_000;
-const ROOT = join(__dirname, '../..');
-
-/** The built program `name`. */
-export const programFile = (name: 'control' | 'worker' | 'cli'): string =>
-  join(ROOT, 'dist', name, 'apps', name, 'src', 'main.js');
-
 /** Control as a process of its own, with its database, its certificates and its mounted secrets. */
 export class Deployment {
-  private readonly programs: Program[] = [];
-
-  private constructor(
-    readonly directory: string,
-    readonly database: TestDatabase,
-    readonly pki: TestPki,
-  ) {}
-
+  readonly programs: Programs;
+  readonly secrets: MountedSecrets;
+  readonly settings: ControlSettings;
   control: Program;
   operator: TestIdentity;
   /** Control's own certificate, as it was at the start. */
@@ -50,18 +31,24 @@ export class Deployment {
   ports: { readonly ingress: number; readonly management: number; readonly plain: number };
   management: ManagementClient;
 
+  private constructor(
+    readonly directory: string,
+    readonly database: TestDatabase,
+    readonly pki: TestPki,
+  ) {
+    this.programs = new Programs(directory);
+    this.secrets = new MountedSecrets(join(directory, 'secrets'));
+    this.settings = new ControlSettings(directory, database, this.secrets, pki);
+  }
+
   static async start(
     database: TestDatabase,
     settings: Readonly<Record<string, string>> = {},
   ): Promise<Deployment> {
     const directory = mkdtempSync(join(tmpdir(), 'valise-e2e-'));
     chmodSync(directory, 0o711);
-    mkdirSync(join(directory, 'secrets'), { mode: 0o700 });
-    const deployment = new Deployment(
-      directory,
-      database,
-      await TestPki.create(join(directory, 'pki'), TRUST_DOMAIN),
-    );
+    const pki = await TestPki.create(join(directory, 'pki'), TRUST_DOMAIN);
+    const deployment = new Deployment(directory, database, pki);
     try {
       await deployment.startControl(settings);
       return deployment;
@@ -72,43 +59,13 @@ export class Deployment {
   }
 
   private async startControl(settings: Readonly<Record<string, string>>): Promise<void> {
-    const { pki, database } = this;
+    const { pki } = this;
     await pki.revoke();
-    const control = await pki.server('control');
-    this.server = control;
+    this.server = await pki.server('control');
     this.operator = await pki.operator('alice');
-    const file = (name: string, content: string): string => {
-      const path = join(this.directory, name);
-      writeFileSync(path, content, { mode: 0o600 });
-      return path;
-    };
-    const program = this.launch('control', {
-      VALISE_TRUST_DOMAIN: TRUST_DOMAIN,
-      VALISE_INGRESS_DATABASE_URL_FILE: file('ingress-url', database.url('valise_ingress')),
-      VALISE_OPERATOR_DATABASE_URL_FILE: file('operator-url', database.url('valise_operator')),
-      VALISE_SWEEPER_DATABASE_URL_FILE: file('sweeper-url', database.url('valise_sweeper')),
-      VALISE_INGRESS_LISTEN: '127.0.0.1:0',
-      VALISE_MANAGEMENT_LISTEN: '127.0.0.1:0',
-      VALISE_PLAIN_LISTEN: '127.0.0.1:0',
-      VALISE_TLS_CERTIFICATE_FILE: control.certificateFile,
-      VALISE_TLS_KEY_FILE: control.keyFile,
-      VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
-      VALISE_TLS_REVOCATION_FILE: pki.revocationFile,
-      VALISE_SECRETS_DIRECTORY: join(this.directory, 'secrets'),
-      VALISE_OPERATORS_FILE: file('operators', JSON.stringify(OPERATORS)),
-      ...settings,
-    });
-    this.control = program;
-    const line = await program.waitFor(
-      'listening',
-      AbortSignal.timeout(START_DEADLINE_MS),
-      START_DEADLINE_MS,
-    );
-    this.ports = {
-      ingress: Number(line.ingress),
-      management: Number(line.management),
-      plain: Number(line.plain),
-    };
+    this.control = this.programs.start('control', { ...this.settings.of('both', this.server), ...settings });
+    const { ingress, management, plain } = await logged(this.control, 'listening');
+    this.ports = { ingress: Number(ingress), management: Number(management), plain: Number(plain) };
     this.management = new ManagementClient(
       `https://127.0.0.1:${this.ports.management}`,
       pki.caFile,
@@ -161,7 +118,7 @@ export class Deployment {
     const identity = await this.pki.worker(workerId);
     const state = join(this.directory, `worker-${workerId}`);
     mkdirSync(state, { recursive: true, mode: 0o700 });
-    return this.launch('worker', {
+    return this.programs.start('worker', {
       VALISE_CONTROL_URL: `https://127.0.0.1:${this.ports.ingress}`,
       VALISE_TLS_CERTIFICATE_FILE: identity.certificateFile,
       VALISE_TLS_KEY_FILE: identity.keyFile,
@@ -184,33 +141,6 @@ export class Deployment {
   /** Somebody with a certificate who calls the worker-facing listener. */
   caller(workerId: string, identity: IdentityFiles): WorkerClient {
     return new WorkerClient(this.ports.ingress, workerId, this.pki.caFile, identity);
-  }
-
-  /** A worker's name in a certificate of an authority that nobody trusts. */
-  async foreignIdentity(): Promise<{ cert: Buffer; key: Buffer }> {
-    const pki = await TestPki.create(join(this.directory, `foreign-${randomUUID()}`), TRUST_DOMAIN);
-    const { certificateFile, keyFile } = await pki.worker('w-1');
-    return { cert: readFileSync(certificateFile), key: readFileSync(keyFile) };
-  }
-
-  /** Lays a secret where control looks for it. */
-  lay(reference: string, content: string | Buffer): void {
-    const path = this.secretPath(reference);
-    rmSync(path, { force: true });
-    writeFileSync(path, content, { mode: 0o400 });
-  }
-
-  secretPath(reference: string): string {
-    return join(this.directory, 'secrets', projectionFileName(reference));
-  }
-
-  /** The one secret and the bundle that `publication()` asks for. */
-  layDefaultSecrets(): void {
-    this.lay(SECRET, 'a secret token');
-    this.lay(
-      BUNDLE,
-      '{"schema":"qinglong/environment-bundle@v1","entries":[{"name":"FROM_BUNDLE","value":"a bundle value"}]}',
-    );
   }
 
   allow(workerId: string, change: Partial<PutWorkerRequest> = {}): Promise<unknown> {
@@ -250,42 +180,15 @@ export class Deployment {
 
   /** What all programs logged. */
   logs(): string {
-    return this.programs
-      .map(({ name }) => readFileSync(join(this.directory, `${name}.log`), 'utf8'))
-      .join('\n');
-  }
-
-  private launch(name: 'control' | 'worker', environment: Record<string, string>): Program {
-    const instance = `${name}-${this.programs.length}`;
-    const program = Program.start({
-      name: instance,
-      file: programFile(name),
-      environment: {
-        PATH: process.env.PATH ?? '',
-        HOME: this.directory,
-        TMPDIR: this.directory,
-        ...environment,
-      },
-      workingDirectory: this.directory,
-      logFile: join(this.directory, `${instance}.log`),
-    });
-    this.programs.push(program);
-    return program;
+    return this.programs.logs();
   }
 
   async stop(): Promise<void> {
     // There is none where control did not start.
     if ('management' in this) this.management.close();
-    for (const program of [...this.programs].reverse()) await program.stop();
+    await this.programs.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }
-}
-
-/** A task that only one worker may run, by the label that operators gave it. */
-export function onlyFor(workerId: string): Partial<PublishTaskRequest> {
-  const { spec } = publication();
-  const config = { ...(spec.config as object), placement: { required: { labels: { worker: workerId } } } };
-  return { spec: { ...spec, config } };
 }
 
 /** Gives the suite a deployment over its database. */
@@ -296,7 +199,7 @@ export function useDeployment(
   let deployment: Deployment | undefined;
   beforeAll(async () => {
     deployment = await Deployment.start(database(), settings);
-    deployment.layDefaultSecrets();
+    deployment.secrets.layDefaults();
   }, 120_000);
   afterAll(() => deployment?.stop(), 60_000);
   return () => {

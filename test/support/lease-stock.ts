@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { PublishTaskRequest } from '@valise/contracts/wire';
-import { onlyFor, type Deployment } from './deployment.js';
+import type { Deployment } from './deployment.js';
+import { delivery } from './held-attempt.js';
 import type { PlayedWorker } from './played-worker.js';
-import { delivery, publication } from './postgres-world.js';
 import type { TestDatabase } from './postgres.js';
+import { onlyFor, publication } from './published-task.js';
 import { until } from './until.js';
 import { postRequest, wireCaller, type WireCaller } from './wire-connection.js';
 
@@ -55,8 +56,8 @@ export class LeaseStock {
     perWorker: number,
     material: Material,
   ): Promise<LeaseStock> {
-    for (const [reference, content] of material.secrets) deployment.lay(reference, content);
-    if (material.bundle) deployment.lay(material.bundle.reference, material.bundle.carrier);
+    for (const [reference, content] of material.secrets) deployment.secrets.lay(reference, content);
+    if (material.bundle) deployment.secrets.lay(material.bundle.reference, material.bundle.carrier);
     // Copies count as held: whoever has some may have no room for the original.
     const claimant = await deployment.playedWorker();
     await deployment.run(taskOf(material, claimant.workerId));

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import {
   ARTIFACT_CONTENT_TYPE,
   type Offer,
@@ -12,21 +12,12 @@ import {
   fenceOf,
   type Held,
   newLeaseToken,
-  registration,
   renewal,
   running,
   upload,
-} from './postgres-world.js';
+} from './held-attempt.js';
 import type { Answer, WorkerClient } from './worker-client.js';
-
-let sessions = 0;
-
-/** A UUIDv7 larger than every one before. */
-export function newSessionId(): string {
-  sessions += 1;
-  const time = Date.now().toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${sessions.toString(16).padStart(3, '0')}-8000-${randomBytes(6).toString('hex')}`;
-}
+import { newSessionId, registration } from './worker-session.js';
 
 /** A worker in a session, as a test plays it over the wire. */
 export class PlayedWorker {

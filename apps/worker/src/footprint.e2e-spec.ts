@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { programFile } from '../../../test/support/deployment.js';
+import { programFile } from '../../../test/support/built-program.js';
 
 const KEPT_OUT = /^(@nestjs\/(platform-express|swagger|typeorm)|typeorm|pg|express|swagger-ui-dist)$/;
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { programFile } from '../../../../test/support/deployment.js';
+import { programFile } from '../../../../test/support/built-program.js';
 
 function worker(...args: string[]): { status: number | null; stdout: string } {
   return spawnSync(process.execPath, [programFile('worker'), ...args], {

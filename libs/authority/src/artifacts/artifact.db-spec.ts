@@ -2,18 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { sha256Hex } from '@valise/contracts/documents';
 import type { ValiseError } from '@valise/contracts/failure';
+import { completion, type Held, newLeaseToken, upload } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  codeOf,
-  completion,
-  newLeaseToken,
-  OPERATOR,
-  PROJECT,
-  refusal,
-  upload,
-  useWorld,
-  type Held,
-} from '../../../../test/support/postgres-world.js';
+import { OPERATOR, PROJECT } from '../../../../test/support/published-task.js';
+import { codeOf, refusal } from '../../../../test/support/refusal.js';
+import { newSessionId } from '../../../../test/support/worker-session.js';
+import { useWorld } from '../../../../test/support/world.js';
 import { DEFAULT_SETTINGS } from '../settings.js';
 
 const QUOTA = 4_000_000;
@@ -125,7 +119,7 @@ describe('a log artefact', () => {
 
   it('is taken from a former holder', async () => {
     const held = await world().held('running');
-    const worker = await world().register(held.worker.workerId, world().nextSessionId());
+    const worker = await world().register(held.worker.workerId, newSessionId());
     expect(await world().artifacts.store(worker, upload(held, 3), pieces(Buffer.from('log')))).toMatchObject({
       status: 'stored',
     });

@@ -1,7 +1,8 @@
 import { Client } from 'pg';
+import { type Held, upload } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import { upload, useWorld, type Held } from '../../../../test/support/postgres-world.js';
 import { until } from '../../../../test/support/until.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 /** More uploads than the pool has connections, of which a quarter is theirs. */
 const UPLOADS = 12;

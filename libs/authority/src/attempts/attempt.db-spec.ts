@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { sha256Hex } from '@valise/contracts/documents';
-import { useDatabase } from '../../../../test/support/postgres.js';
 import {
   artifactOf,
   completion,
+  type Held,
   newLeaseToken,
-  OPERATOR,
-  plainSpec,
-  PROJECT,
-  refusal,
   running,
   upload,
-  useWorld,
-  type Held,
-  type TestWorker,
-} from '../../../../test/support/postgres-world.js';
+} from '../../../../test/support/held-attempt.js';
+import { useDatabase } from '../../../../test/support/postgres.js';
+import { OPERATOR, plainSpec, PROJECT } from '../../../../test/support/published-task.js';
+import { refusal } from '../../../../test/support/refusal.js';
+import { newSessionId, type TestWorker } from '../../../../test/support/worker-session.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);
@@ -34,7 +32,7 @@ const lateReports = (held: Held) =>
   );
 /** The same worker in a later session, with the claim it remembers. */
 const reborn = async (held: Held): Promise<Held> => {
-  const worker: TestWorker = await world().register(held.worker.workerId, world().nextSessionId());
+  const worker: TestWorker = await world().register(held.worker.workerId, newSessionId());
   return { ...held, worker };
 };
 

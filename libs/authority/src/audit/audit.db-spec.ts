@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  codeOf,
-  OPERATOR,
-  plainSpec,
-  PROJECT,
-  publication,
-  useWorld,
-} from '../../../../test/support/postgres-world.js';
+import { OPERATOR, plainSpec, PROJECT, publication } from '../../../../test/support/published-task.js';
+import { codeOf } from '../../../../test/support/refusal.js';
+import { useWorld } from '../../../../test/support/world.js';
 import type { AuditRecord } from './audit.js';
 import { AuditService } from './audit.service.js';
 

@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { Held } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  OPERATOR,
-  PROJECT,
-  publication,
-  useWorld,
-  type Held,
-} from '../../../../test/support/postgres-world.js';
+import { OPERATOR, PROJECT, publication } from '../../../../test/support/published-task.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const DELIVERIES = 200;
 const database = useDatabase();

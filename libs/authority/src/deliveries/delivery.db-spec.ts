@@ -3,20 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { createSecretReference, sha256Hex } from '@valise/contracts/documents';
 import type { ValiseError } from '@valise/contracts/failure';
+import { delivery, type Held, newLeaseToken, renewal } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  BUNDLE,
-  codeOf,
-  delivery,
-  newLeaseToken,
-  OPERATOR,
-  PROJECT,
-  refusal,
-  renewal,
-  SECRET,
-  useWorld,
-  type Held,
-} from '../../../../test/support/postgres-world.js';
+import { BUNDLE, OPERATOR, PROJECT, SECRET } from '../../../../test/support/published-task.js';
+import { codeOf, refusal } from '../../../../test/support/refusal.js';
+import { newSessionId } from '../../../../test/support/worker-session.js';
+import { useWorld } from '../../../../test/support/world.js';
 import { connectionOptions } from '../database/data-source.js';
 import { TransactionRunner, type TransactionOptions } from '../database/transaction-runner.js';
 import type { Tx } from '../database/tx.js';
@@ -290,7 +282,7 @@ describe('a delivery', () => {
 
   it('is denied to a session that was replaced', async () => {
     const held = await world().held('starting');
-    await world().register(held.worker.workerId, world().nextSessionId());
+    await world().register(held.worker.workerId, newSessionId());
     expect(await deniedAs(held, () => world().authorize(held))).toMatchObject({ denial: 'session_mismatch' });
   });
 
@@ -428,7 +420,7 @@ describe.each([
       'a cancellation',
       (held) => world().runs.cancel(OPERATOR, PROJECT, held.fence.runId, { mutationId: randomUUID() }),
     ],
-    ['a new session', (held) => world().register(held.worker.workerId, world().nextSessionId())],
+    ['a new session', (held) => world().register(held.worker.workerId, newSessionId())],
     [
       'a revocation',
       (held) =>

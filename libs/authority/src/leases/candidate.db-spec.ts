@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import { OPERATOR, PROJECT, publication, useWorld } from '../../../../test/support/postgres-world.js';
+import { OPERATOR, PROJECT, publication } from '../../../../test/support/published-task.js';
+import { useWorld } from '../../../../test/support/world.js';
 import type { Tx } from '../database/tx.js';
 import { CandidateRepository, type Candidate, type QueuedRevision } from './candidate.repository.js';
 

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { ValiseError } from '@valise/contracts/failure';
-import { useDatabase } from '../../../../test/support/postgres.js';
 import {
   completion,
+  type Held,
   newLeaseToken,
   renewal,
   running,
   upload,
-  useWorld,
-  type Held,
-} from '../../../../test/support/postgres-world.js';
+} from '../../../../test/support/held-attempt.js';
+import { useDatabase } from '../../../../test/support/postgres.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);

@@ -1,17 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { newLeaseToken, renewal } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  OPERATOR,
-  PROJECT,
-  codeOf,
-  newLeaseToken,
-  plainSpec,
-  publication,
-  refusal,
-  renewal,
-  useWorld,
-  type TestWorker,
-} from '../../../../test/support/postgres-world.js';
+import { OPERATOR, plainSpec, PROJECT, publication } from '../../../../test/support/published-task.js';
+import { codeOf, refusal } from '../../../../test/support/refusal.js';
+import { newSessionId, type TestWorker } from '../../../../test/support/worker-session.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);
@@ -207,7 +200,7 @@ describe('a claim', () => {
 
   it('is refused in a session that was replaced, has ended or is of another generation', async () => {
     const old = await world().worker();
-    const current = await world().register(old.workerId, world().nextSessionId());
+    const current = await world().register(old.workerId, newSessionId());
     expect(await refusal(world(), () => world().leases.claim(old, ask(old)))).toBe('worker_session_fenced');
     const wrong = { ...current, generation: 7 };
     expect(await refusal(world(), () => world().leases.claim(wrong, ask(wrong)))).toBe(
@@ -303,7 +296,7 @@ describe('a renewal', () => {
     expect(await refusal(world(), () => world().leases.renew(other, renewal(held)))).toBe(
       'worker_lease_control_fenced',
     );
-    const later = await world().register(held.worker.workerId, world().nextSessionId());
+    const later = await world().register(held.worker.workerId, newSessionId());
     const request = { ...renewal(held), workerGeneration: later.generation };
     expect(await refusal(world(), () => world().leases.renew(later, request))).toBe(
       'worker_lease_control_fenced',

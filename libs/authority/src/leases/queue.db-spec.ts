@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { newLeaseToken } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  newLeaseToken,
-  OPERATOR,
-  plainSpec,
-  PROJECT,
-  publication,
-  useWorld,
-  type TestWorker,
-} from '../../../../test/support/postgres-world.js';
+import { OPERATOR, plainSpec, PROJECT, publication } from '../../../../test/support/published-task.js';
+import type { TestWorker } from '../../../../test/support/worker-session.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);

@@ -1,12 +1,7 @@
 import { ValiseError } from '@valise/contracts/failure';
+import { completion, type Held, renewal, running } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  completion,
-  renewal,
-  running,
-  useWorld,
-  type Held,
-} from '../../../../test/support/postgres-world.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);

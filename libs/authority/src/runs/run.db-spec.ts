@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { completion, type Held } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  codeOf,
-  completion,
-  OPERATOR,
-  PROJECT,
-  publication,
-  refusal,
-  useWorld,
-  type Held,
-} from '../../../../test/support/postgres-world.js';
+import { OPERATOR, PROJECT, publication } from '../../../../test/support/published-task.js';
+import { codeOf, refusal } from '../../../../test/support/refusal.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);

@@ -1,26 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { sha256Hex, writeCapabilities } from '@valise/contracts/documents';
+import { renewal } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
+import { OPERATOR, PROJECT } from '../../../../test/support/published-task.js';
+import { refusal } from '../../../../test/support/refusal.js';
 import {
-  OPERATOR,
-  PROJECT,
-  refusal,
+  newSessionId,
   registration,
-  renewal,
-  useWorld,
+  sessionIdAt,
   type TestWorker,
-} from '../../../../test/support/postgres-world.js';
+} from '../../../../test/support/worker-session.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);
 
 const DAY_MS = 86_400_000;
-
-/** A UUIDv7 of that time. */
-const idAt = (atMs: number): string => {
-  const time = atMs.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${randomUUID().slice(-12)}`;
-};
 
 const heartbeat = (worker: TestWorker, expectedVersion: number) => ({
   schema: 'qinglong/worker-session-heartbeat@v1' as const,
@@ -60,7 +55,7 @@ describe('registering', () => {
   it('with a later session id ends the older session and expires what it holds', async () => {
     const held = await world().held();
     const { workerId } = held.worker;
-    const later = { workerId, sessionId: world().nextSessionId() };
+    const later = { workerId, sessionId: newSessionId() };
     expect(await world().sessions.register(later, registration())).toMatchObject({
       generation: 2,
       version: 0,
@@ -72,9 +67,9 @@ describe('registering', () => {
   });
 
   it('is fenced for a session id that was replaced or sorts before the newest', async () => {
-    const earlier = world().nextSessionId();
+    const earlier = newSessionId();
     const old = await world().worker();
-    await world().register(old.workerId, world().nextSessionId());
+    await world().register(old.workerId, newSessionId());
     for (const sessionId of [old.sessionId, earlier]) {
       const key = { workerId: old.workerId, sessionId };
       expect(await refusal(world(), () => world().sessions.register(key, registration()))).toBe(
@@ -88,15 +83,15 @@ describe('registering', () => {
     async (when) => {
       const workerId = `worker-${randomUUID()}`;
       await world().workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
-      if (when !== 'for the first time') await world().register(workerId, world().nextSessionId());
-      const ahead = (byMs: number) => idAt(Date.now() + byMs);
+      if (when !== 'for the first time') await world().register(workerId, newSessionId());
+      const ahead = (byMs: number) => sessionIdAt(Date.now() + byMs);
       for (const sessionId of ['ffffffff-ffff-7fff-bfff-ffffffffffff', ahead(DAY_MS + 60_000)]) {
         const key = { workerId, sessionId };
         expect(await refusal(world(), () => world().sessions.register(key, registration()))).toBe(
           'worker_session_fenced',
         );
       }
-      const { generation } = await world().register(workerId, world().nextSessionId());
+      const { generation } = await world().register(workerId, newSessionId());
       expect(await world().register(workerId, ahead(DAY_MS - 60_000))).toMatchObject({
         generation: generation + 1,
       });
@@ -141,7 +136,7 @@ describe('registering', () => {
 
   it('ends with one newest session when several ids register at the same moment', async () => {
     const { workerId } = await world().worker();
-    const ids = Array.from({ length: 6 }, () => world().nextSessionId());
+    const ids = Array.from({ length: 6 }, () => newSessionId());
     await Promise.allSettled(ids.map((sessionId) => world().register(workerId, sessionId)));
     const [row] = await database().query<{ session_id: string }>(
       'SELECT session_id FROM worker_sessions WHERE worker_id = $1',

@@ -1,19 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
+import { completion, type Held, renewal, upload } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
+import { OPERATOR, plainSpec, PROJECT, publication } from '../../../../test/support/published-task.js';
 import { until } from '../../../../test/support/until.js';
-import {
-  completion,
-  OPERATOR,
-  plainSpec,
-  PROJECT,
-  publication,
-  renewal,
-  upload,
-  useWorld,
-  World,
-  type Held,
-} from '../../../../test/support/postgres-world.js';
+import { useWorld, World } from '../../../../test/support/world.js';
 import { SweeperService } from './sweeper.service.js';
 
 const database = useDatabase();

@@ -2,15 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import {
   BUNDLE,
-  codeOf,
   OPERATOR,
   plainSpec,
   PROJECT,
   publication,
-  refusal,
   SECRET,
-  useWorld,
-} from '../../../../test/support/postgres-world.js';
+} from '../../../../test/support/published-task.js';
+import { codeOf, refusal } from '../../../../test/support/refusal.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);

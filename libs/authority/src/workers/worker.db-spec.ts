@@ -1,12 +1,8 @@
+import type { Held } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
-import {
-  codeOf,
-  OPERATOR,
-  PROJECT,
-  refusal,
-  useWorld,
-  type Held,
-} from '../../../../test/support/postgres-world.js';
+import { OPERATOR, PROJECT } from '../../../../test/support/published-task.js';
+import { codeOf, refusal } from '../../../../test/support/refusal.js';
+import { useWorld } from '../../../../test/support/world.js';
 
 const database = useDatabase();
 const world = useWorld(database);
