@@ -10,8 +10,8 @@ import type { Workplace } from './workplace.js';
 
 const MAIN = join(__dirname, '../../../../../worker/apps/worker/src/main.js');
 
-/** User ids that neither Debian's nor systemd's ranges give to anybody. */
-const FREE_UIDS = { first: 60_578, count: 605 } as const;
+/** User ids that neither Debian's nor systemd's ranges give to anybody: every second, for the one below ends the slot. */
+const FREE_UIDS = { first: 60_579, count: 302 } as const;
 
 /** By what the processes of the worker's one slot will be known. @throws Refusal */
 export function chooseTaskMark(projectId: string): ProcessMark {
@@ -53,7 +53,7 @@ function unusedUid(): number {
     readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? usersOf(Number(name)) : [])),
   );
   for (let step = 0; step < FREE_UIDS.count; step += 1) {
-    const uid = FREE_UIDS.first + ((process.pid + step) % FREE_UIDS.count);
+    const uid = FREE_UIDS.first + 2 * ((process.pid + step) % FREE_UIDS.count);
     if (!used.has(uid)) return uid;
   }
   throw new Refusal('Every user id that a demo may give its task is in use.');

@@ -1,27 +1,31 @@
 import { monotonicMs } from '../clock/monotonic.js';
 import { pause } from '../clock/pause.js';
-import { killEverything } from './kill-everything.js';
 import { findProcesses, type ProcessOwner } from './process-table.js';
+import type { SlotKiller } from './slot-killer.js';
 
 const LOOK_MS = 20;
 const LONGEST_LOOK_MS = 500;
 
 /**
  * Ends everything of `owner`, also what left its process group: TERM, then KILL after `graceMs` or as soon as `urgent`
- * is aborted. Resolves when nothing of it is left, with whether anything was found. What is known by the uid of its
- * slot is gone for certain; what shares the worker's uid may hide from it (SECURITY.md).
+ * is aborted. Resolves when nothing of it is left, with whether anything was found. With a killer for the uid of its slot
+ * it is gone for certain; what shares the worker's uid may hide (SECURITY.md).
  */
 export async function endProcesses(
   owner: ProcessOwner,
+  killer: SlotKiller | null,
   graceMs: number,
   urgent: AbortSignal,
 ): Promise<boolean> {
-  const pids = findProcesses(owner);
-  if (pids.length > 0) await terminate(owner, pids, graceMs, urgent);
+  let pids: readonly number[] = findProcesses(owner);
+  const hasFound = pids.length > 0;
+  if (hasFound) pids = await terminate(owner, pids, graceMs, urgent);
   for (let lookMs = 1; ; lookMs = Math.min(lookMs * 2, LONGEST_LOOK_MS)) {
-    const isCertain = await kill(owner);
-    if (isCertain && findProcesses(owner).length === 0) return pids.length > 0;
+    signal(pids, 'SIGKILL');
+    const isCertain = killer === null || (await killer.kill(owner.uid));
+    if (isCertain && findProcesses(owner).length === 0) return hasFound;
     await pause(lookMs);
+    pids = findProcesses(owner);
   }
 }
 
@@ -30,21 +34,17 @@ async function terminate(
   pids: readonly number[],
   graceMs: number,
   urgent: AbortSignal,
-): Promise<void> {
+): Promise<readonly number[]> {
   signal(pids, 'SIGTERM');
   // A stopped process takes no TERM before it goes on.
   signal(pids, 'SIGCONT');
   const killAtMs = monotonicMs() + graceMs;
-  while (monotonicMs() < killAtMs && !urgent.aborted) {
+  let left = pids;
+  while (monotonicMs() < killAtMs && !urgent.aborted && left.length > 0) {
     await pause(LOOK_MS, urgent);
-    if (findProcesses(owner).length === 0) return;
+    left = findProcesses(owner);
   }
-}
-
-/** Whether nothing of `owner` that lived at this moment has escaped, as far as that can be known. */
-async function kill(owner: ProcessOwner): Promise<boolean> {
-  signal(findProcesses(owner), 'SIGKILL');
-  return owner.kind === 'uid' ? killEverything(owner.uid) : true;
+  return left;
 }
 
 function signal(pids: readonly number[], name: NodeJS.Signals): void {

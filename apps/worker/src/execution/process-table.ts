@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+import { closeSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import type { ProcessIdentity } from '../inbox/inbox-record.js';
 import { offHeap } from '@valise/contracts/process';
 
@@ -28,8 +28,9 @@ export function identify(pid: number): ProcessIdentity | null {
 }
 
 function belongs(pid: number, owner: ProcessOwner): boolean {
+  if (isKnownKernelThread(pid)) return false;
   const status = readHead(`/proc/${pid}/status`);
-  if (status === null || !isAlive(status)) return false;
+  if (status === null || !isAlive(status) || isKernelThread(pid, status)) return false;
   const { leader } = owner;
   if (leader?.pid === pid && isChild(status) && readStat(pid)?.startTime === leader.startTime) return true;
   const uids = (/^Uid:\s+(.*)$/m.exec(status)?.[1] ?? '').split(/\s+/).map(Number);
@@ -48,6 +49,37 @@ function isAlive(status: string): boolean {
 /** Whether it is ours. An identity alone may be a stranger's: both its numbers begin anew when the machine does. */
 function isChild(status: string): boolean {
   return Number(/^PPid:\s+(\d+)$/m.exec(status)?.[1]) === process.pid;
+}
+
+/** The kernel's own, by pid: they run no command, never will, and are most of what some machines list. */
+const kernelThreads = new Map<number, Folder>();
+
+/** Of a process in /proc; one that has the same pid later has another. */
+interface Folder {
+  readonly ino: number;
+  readonly ctimeMs: number;
+}
+
+const folderOf = (pid: number): Folder | undefined => lstatSync(`/proc/${pid}`, { throwIfNoEntry: false });
+
+function isKnownKernelThread(pid: number): boolean {
+  const known = kernelThreads.get(pid);
+  if (!known) return false;
+  const folder = folderOf(pid);
+  if (folder?.ino === known.ino && folder.ctimeMs === known.ctimeMs) return true;
+  kernelThreads.delete(pid);
+  return false;
+}
+
+const PF_KTHREAD = 0x0020_0000;
+
+function isKernelThread(pid: number, status: string): boolean {
+  if (status.includes('\nVmSize:')) return false;
+  // Before we look what it is: whoever takes the pid in between is not remembered for it.
+  const folder = folderOf(pid);
+  if (!folder || ((readStat(pid)?.flags ?? 0) & PF_KTHREAD) === 0) return false;
+  kernelThreads.set(pid, folder);
+  return true;
 }
 
 /** Whether the process was started with the attempt's id. Its environment holds secrets: what is read is zeroed. */
@@ -73,6 +105,7 @@ function environmentNames(pid: number, attemptId: string): boolean {
 }
 
 interface Stat {
+  readonly flags: number;
   readonly sessionId: number;
   readonly startTime: number;
 }
@@ -82,7 +115,7 @@ function readStat(pid: number): Stat | null {
   if (text === null) return null;
   // The second field is the command in parentheses and may hold anything; the rest follows its last one.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return { sessionId: Number(fields[3]), startTime: Number(fields[19]) };
+  return { flags: Number(fields[6]), sessionId: Number(fields[3]), startTime: Number(fields[19]) };
 }
 
 /** What we want to know stands before the end of this, however many groups a process has. */

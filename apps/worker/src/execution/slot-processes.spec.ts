@@ -23,6 +23,9 @@ const config = Object.assign(Object.create(WorkerConfig.prototype) as WorkerConf
     : { kind: 'shared_uid', uid: process.getuid?.() ?? -1 },
 });
 const processes = new SlotProcesses(config, log);
+afterAll(() => {
+  processes.onModuleDestroy();
+});
 
 function attempt(): Attempt {
   const offer = offerOf(plan('true'), { ...CLAIM, workerId: 'w', sessionId: 's', generation: 1 });

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { invalidSetting } from '@valise/contracts/settings';
 import { makePrivateDirectory } from '../inbox/durable-directory.js';
 import { lockFile } from '../inbox/file-lock.js';
-import { KILLER_UID } from './kill-everything.js';
 
 const SETTING = 'VALISE_SLOT_UID_BASE';
 /** One for the whole machine, whatever state directories its workers have. */
@@ -48,9 +47,7 @@ export class SlotUids {
  * A slot's uid is its gid too, so neither may be somebody's.
  * @throws ValiseError configuration_invalid naming the setting and the rule
  */
-export async function assertUnnamed(slotUids: readonly number[]): Promise<void> {
-  if (slotUids.includes(KILLER_UID)) throw invalidSetting(SETTING, `must leave ${KILLER_UID} free`);
-  const uids = [...slotUids, KILLER_UID];
+export async function assertUnnamed(uids: readonly number[]): Promise<void> {
   for (const file of ['/etc/passwd', '/etc/group']) {
     const lines = (await textOf(file)).split('\n');
     const named = new Set(lines.map((line) => line.split(':')[ID_FIELD]));

@@ -1,0 +1,123 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import type { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+
+/** A killer that hears nothing for so long leaves, and another is started when there is something to end again. */
+const IDLE_MS = 10_000;
+/** One that takes longer for its act is not to be had. */
+const ANSWER_MS = 10_000;
+
+/**
+ * For each uid it reads, takes that as its effective one, kills all that this uid may kill, and answers. What it must not
+ * be allowed to do is checked before each act: with a root's real uid or a capability it would end the whole machine.
+ */
+const SCRIPT = `
+const { readFileSync, readSync, writeSync } = require('fs');
+const own = Number(process.argv[1]);
+const order = Buffer.alloc(16);
+for (let length; (length = readSync(0, order)) > 0;) {
+  const uid = Number(order.toString('latin1', 0, length));
+  if (!(own > 0 && uid > 0)) process.exit(1);
+  process.seteuid(uid);
+  const status = readFileSync('/proc/self/status', 'latin1');
+  const isOnlyTheSlots = /^CapEff:\\t0+$/m.test(status) && status.includes('\\nUid:\\t' + own + '\\t' + uid + '\\t');
+  if (!isOnlyTheSlots) process.exit(1);
+  try {
+    process.kill(-1, 'SIGKILL');
+  } catch (error) {
+    // In a container the worker may be the first process, which the kernel leaves out, and nobody else there.
+    if (error.code !== 'ESRCH') process.exit(1);
+  }
+  process.seteuid(0);
+  writeSync(1, '+');
+}
+`;
+
+/** Nothing runs under this uid but a worker's killer; no slot and no account has it, and no other worker's killer. */
+export const killerUidOf = (baseUid: number): number => baseUid - 1;
+
+/** The arguments of setpriv with which it becomes a killer whose real uid is `ownUid`. */
+export const killerOf = (ownUid: number): readonly string[] => {
+  const script = [process.execPath, '-e', SCRIPT, String(ownUid)];
+  return ['--ruid', String(ownUid), '--clear-groups', '--', ...script];
+};
+
+/**
+ * Ends everything of a slot in one act of the kernel, which no fork can slip through (kill(2) with pid -1, under the lock
+ * that fork takes): processes that we list one by one may fork faster than we read. That takes a process of its own, which
+ * the slot cannot kill, for its real and saved uids are others; it is kept for as long as there is much to end.
+ */
+export class SlotKiller {
+  #turn: Promise<unknown> = Promise.resolve();
+  #process: Killer | null = null;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(private readonly ownUid: number) {}
+
+  /** Every process of the slot's uid has been sent SIGKILL: resolves with whether that is certain. */
+  kill(uid: number): Promise<boolean> {
+    const killed = this.#turn.then(() => this.#order(uid));
+    this.#turn = killed;
+    return killed;
+  }
+
+  /** Its process is gone; the next order starts another. */
+  close(): void {
+    clearTimeout(this.#idle);
+    this.#process?.kill('SIGKILL');
+    this.#process = null;
+  }
+
+  async #order(uid: number): Promise<boolean> {
+    clearTimeout(this.#idle);
+    try {
+      this.#process ??= started(this.ownUid);
+      const isDone = await obeys(this.#process, uid);
+      if (!isDone) this.close();
+      return isDone;
+    } catch {
+      // No process or memory to be had at the moment.
+      return false;
+    } finally {
+      this.#idle = setTimeout(() => {
+        this.close();
+      }, IDLE_MS).unref();
+    }
+  }
+}
+
+type Killer = ChildProcessByStdio<Writable, Readable, null>;
+
+/** It is not what keeps the worker alive, and hears nothing of the signals of the worker's terminal. */
+function started(ownUid: number): Killer {
+  const killer = spawn('setpriv', killerOf(ownUid), {
+    env: {},
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  // Told by the end of its output already; without listeners they would end the worker.
+  for (const emitter of [killer, killer.stdin, killer.stdout]) emitter.on('error', () => undefined);
+  for (const handle of [killer, killer.stdin as Socket, killer.stdout as Socket]) handle.unref();
+  return killer;
+}
+
+function obeys({ stdin, stdout }: Killer, uid: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const answered = (): void => {
+      settle(true);
+    };
+    const failed = (): void => {
+      settle(false);
+    };
+    const settle = (isDone: boolean): void => {
+      clearTimeout(deadline);
+      stdout.off('data', answered).off('close', failed);
+      resolve(isDone);
+    };
+    const deadline = setTimeout(failed, ANSWER_MS);
+    stdout.on('data', answered).on('close', failed);
+    if (stdout.destroyed) failed();
+    else stdin.write(String(uid));
+  });
+}
