@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { until } from '../../../../test/support/until.js';
 import { IS_ROOT, TEST_BASE_UID } from '../../spec/worker-under-test.js';
-import { endProcesses } from './end-processes.js';
+import { endProcesses as endProcessesOf } from './end-processes.js';
 import { findProcesses, identify, type ProcessOwner } from './process-table.js';
+import { killerUidOf, SlotKiller } from './slot-killer.js';
 
 const UID = TEST_BASE_UID + 200;
 /** exit(2) of one thread, by its number. */
@@ -13,6 +14,14 @@ const SYS_EXIT = process.arch === 'arm64' ? 93 : 60;
 const HAS_THREADS = spawnSync('perl', ['-Mthreads', '-e', '1']).status === 0;
 const NEVER = new AbortController().signal;
 const OWN_UID = process.getuid?.() ?? -1;
+
+const killer = new SlotKiller(killerUidOf(UID));
+afterAll(() => {
+  killer.close();
+});
+
+const endProcesses = (owner: ProcessOwner, graceMs: number, urgent: AbortSignal): Promise<boolean> =>
+  endProcessesOf(owner, owner.kind === 'uid' ? killer : null, graceMs, urgent);
 
 /** A task that says `up` once everything it starts is there. */
 async function task(script: string, owner: ProcessOwner): Promise<{ pid: number; ended: Promise<unknown> }> {
