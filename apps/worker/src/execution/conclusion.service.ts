@@ -14,7 +14,7 @@ import { LogStore, type CompleteLog } from '../logs/log-store.js';
 import { SessionService } from '../sessions/session.service.js';
 import { askUntilDecided } from './ask-until-decided.js';
 import type { Attempt } from './attempt.js';
-import { recordUntilWritten } from './record-until-written.js';
+import { AttemptRecords } from './attempt-records.js';
 import { Shutdown } from './shutdown.js';
 import { Steps } from '../events/steps.js';
 
@@ -29,6 +29,7 @@ const NEVER_TAKEN: ReadonlySet<FailureCode> = new Set(['request_too_large', 'inv
 export class ConclusionService {
   constructor(
     private readonly inbox: Inbox,
+    private readonly records: AttemptRecords,
     private readonly control: Control,
     private readonly sessions: SessionService,
     private readonly shutdown: Shutdown,
@@ -108,10 +109,8 @@ export class ConclusionService {
   }
 
   /** Control knows; a disk that does not take it costs one more question after a crash. */
-  async #acknowledged({ slot, names }: Attempt, event: InboxEvent): Promise<void> {
-    await recordUntilWritten(this.inbox, slot, event, [AbortSignal.abort()], (error) => {
-      this.log.failure('inbox_unwritable', error, names);
-    });
+  #acknowledged(attempt: Attempt, event: InboxEvent): Promise<void> {
+    return this.records.keep(attempt, event, AbortSignal.abort());
   }
 
   async #forget({ slot, offer }: Attempt): Promise<void> {
