@@ -86,10 +86,12 @@ export class AuthorityModule {
   /** The services over one pool; one application has one. A database that is not there fails the start at once. */
   static forRoot({ settings, ...pool }: AuthorityOptions): DynamicModule {
     const complete: AuthoritySettings = { ...DEFAULT_SETTINGS, ...settings };
+    const connection = { ...connectionOptions(pool, complete), retryAttempts: 0 };
     return {
       module: AuthorityModule,
       global: true,
-      imports: [TypeOrmModule.forRoot({ ...connectionOptions(pool, complete), retryAttempts: 0 })],
+      // Each application has one data source; TypeOrmModule.forRoot would count those of the whole process.
+      imports: [TypeOrmModule.forRootAsync({ useFactory: () => connection })],
       providers: [
         { provide: AUTHORITY_SETTINGS, useValue: complete },
         { provide: TransferShare, useValue: new TransferShare(pool.poolSize) },
