@@ -7,10 +7,12 @@ export const LAUNCH_SHELL = existsSync('/bin/dash') ? '/bin/dash' : '/bin/sh';
  * Arguments: working directory, command, its arguments. Descriptor 3 brings the environment, 4 takes the marks:
  * `d` = no such directory, `r` = about to exec, `r126`/`r127` = exec failed with that status. While exec runs, the
  * shell's own copy of 4 is close-on-exec, so the task never holds it and its end without a status proves the exec.
+ * Where memory runs out the kernel ends a task before the worker, which may be the larger one.
  */
 export const LAUNCH_SCRIPT = `
 ulimit -c 0
 umask 077
+{ printf 1000 >/proc/self/oom_score_adj; } 2>/dev/null
 QL3_ENVIRONMENT=$(/bin/cat <&3 && printf .) || exit 125
 exec 3<&-
 cd -- "$1" 2>/dev/null || { printf d >&4; exit 125; }

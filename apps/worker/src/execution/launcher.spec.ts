@@ -75,6 +75,11 @@ describe.each([
     expect(stdout.split('\0').sort()).toEqual(['', 'PATH=/usr/bin:/bin', "SECRET=a'\n$b"]);
   });
 
+  it('is what the kernel ends before the worker where memory runs out', async () => {
+    const { stdout } = await run(launcher, ['/bin/cat', '/proc/self/oom_score_adj']);
+    expect(stdout).toBe('1000\n');
+  });
+
   it('has no descriptor of ours, nothing on standard input, and no core file', async () => {
     // The limit that it would inherit is none.
     spawnSync('prlimit', ['--pid', String(process.pid), '--core=unlimited:'], { stdio: 'ignore' });

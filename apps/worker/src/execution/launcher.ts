@@ -10,6 +10,7 @@ import { AttemptRefused } from './halt.js';
 import { LAUNCH_SCRIPT, LAUNCH_SHELL } from './launch-shell.js';
 import { closeWriters, OutputSockets, type OutputChannels } from './output-channels.js';
 import { identify } from './process-table.js';
+import { killerUidOf } from './slot-killer.js';
 import { UNPRIVILEGED, unprivilegedAs } from './unprivileged.js';
 
 export interface LaunchPlan {
@@ -50,12 +51,14 @@ export class Launcher implements OnModuleDestroy {
   constructor({ isolation, stateDirectory }: WorkerConfig) {
     this.#sockets = new OutputSockets(join(stateDirectory, 'outputs'));
     this.#baseUid = isolation.kind === 'uid_per_slot' ? isolation.baseUid : null;
-    const [setpriv = '', ...flags] = UNPRIVILEGED;
-    const hasSetpriv = spawnSync(setpriv, [...flags, '/bin/true'], { stdio: 'ignore' }).status === 0;
-    if (this.#baseUid !== null && !hasSetpriv) {
-      throw new ValiseError('configuration_invalid', { rule: 'setpriv_is_installed' });
+    // Nothing that a slot has left has the killer's uid, so nothing of it can be in the way.
+    const [setpriv = '', ...flags] =
+      this.#baseUid === null ? UNPRIVILEGED : unprivilegedAs(killerUidOf(this.#baseUid));
+    const canDrop = spawnSync(setpriv, [...flags, '/bin/true'], { stdio: 'ignore' }).status === 0;
+    if (this.#baseUid !== null && !canDrop) {
+      throw new ValiseError('configuration_invalid', { rule: 'setpriv_gives_slots_their_uids' });
     }
-    this.#wrapper = hasSetpriv ? UNPRIVILEGED : [];
+    this.#wrapper = canDrop ? UNPRIVILEGED : [];
   }
 
   /** What a launch needs that has to be waited for. @throws when it is not to be had at the moment */

@@ -6,7 +6,7 @@ import { lockFile } from '../inbox/file-lock.js';
 
 const SETTING = 'VALISE_SLOT_UID_BASE';
 /** One for the whole machine, whatever state directories its workers have. */
-const LOCK_DIRECTORY = '/run/valise';
+export const LOCK_DIRECTORY = '/run/valise';
 const ID_FIELD = 2;
 
 /** User ids that are this process's alone: whoever else ran tasks under them would end ours and read them. */

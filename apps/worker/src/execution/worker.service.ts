@@ -33,6 +33,8 @@ export class WorkerService {
     const { isolation, slots } = this.config;
     // Whoever runs the worker so should know: tasks can reach it, and each other where there are several.
     if (isolation.kind === 'shared_uid') this.log.warn('tasks_share_our_uid', { slots });
+    // As the first process of a container it inherits what tasks leave behind, and nobody takes their remains away.
+    if (process.pid === 1) this.log.warn('orphans_are_not_collected');
     await this.logs.removeOthers(this.#launchedLogs());
     const registered = this.sessions.open(this.shutdown.draining);
     const kept = this.sessions.keep(this.#ended.signal);
