@@ -17,8 +17,8 @@ import { examineStateDirectory } from './state-directory.js';
 const DAY_MS = 86_400_000;
 const USER = 1000;
 
-/** As control refuses a body that is none, once it has taken the certificate. */
-const REFUSED: Reply = { refuse: 'invalid_worker_request', status: 400 };
+/** As control refuses a session of the future, once it has found that the worker may register. */
+const REFUSED: Reply = { refuse: 'worker_session_fenced', status: 409 };
 
 let directory: string;
 let authority: TestAuthority;
@@ -32,7 +32,7 @@ beforeAll(async () => {
     authority.certificate,
   );
   worker = await named(90 * DAY_MS);
-  control.on('heartbeat', () => REFUSED);
+  control.on('register', () => REFUSED);
 });
 afterAll(() => control.stop());
 beforeEach(() => {
@@ -79,11 +79,11 @@ describe('the doctor', () => {
     expect(findings.filter(({ grade }) => grade === 'problem')).toEqual([]);
     expect(isFit(findings)).toBe(true);
     expect(about(findings, 'control')[0]).toMatch(
-      /^ok: 127\.0\.0\.1:\d+ answers, and takes this certificate$/,
+      /^ok: 127\.0\.0\.1:\d+ answers, and lets this worker register$/,
     );
     expect(existsSync(join(directory, 'state'))).toBe(false);
-    expect(control.questions.map(({ operation, body }) => ({ operation, body }))).toEqual([
-      { operation: 'heartbeat', body: {} },
+    expect(control.questions.map(({ operation, sessionId }) => [operation, sessionId])).toEqual([
+      ['register', 'ffffffff-ffff-7fff-bfff-ffffffffffff'],
     ]);
   });
 
@@ -141,6 +141,14 @@ describe('the doctor', () => {
     const findings = examineHost(['no-such-tool'], swaps);
     expect(about(findings, 'no-such-tool')[0]).toMatch(/^problem: is not installed/);
     expect(about(findings, 'swap')[0]).toMatch(/^warning: /);
+  });
+
+  it('finds that the first process of its container is a Node program, which takes no orphan in', () => {
+    const firstProcess = join(directory, 'cmdline');
+    writeFileSync(firstProcess, '/usr/bin/node\0main.js\0');
+    expect(about(examineHost([], '/proc/swaps', firstProcess), 'init')[0]).toMatch(/^problem: is missing/);
+    writeFileSync(firstProcess, '/sbin/docker-init\0--\0node\0main.js\0');
+    expect(about(examineHost([], '/proc/swaps', firstProcess), 'init')[0]).toMatch(/^ok: /);
   });
 
   it('finds a state directory that is a file, and one that leaves no room for logs', () => {
@@ -203,11 +211,16 @@ describe('a control that cannot be worked with', () => {
       { refuse: 'worker_authentication_required', status: 401 },
       'it may be revoked',
     ],
+    [
+      'does not know the worker',
+      { refuse: 'worker_identity_mismatch', status: 403 },
+      'does not know this worker',
+    ],
     ['is something else', { json: {} }, 'not as the worker-facing listener of a control'],
   ] as const)('is found when what answers %s', async (_what, reply, sentence) => {
-    control.on('heartbeat', () => reply);
+    control.on('register', () => reply);
     const found = await examineReachability(control.url, identity());
-    control.on('heartbeat', () => REFUSED);
+    control.on('register', () => REFUSED);
     expect(found).toMatchObject({ grade: 'problem', sentence: expect.stringContaining(sentence) });
   });
 

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { platform } from 'node:os';
+import { basename } from 'node:path';
 import { forbidCoreFiles, warnOfSwap } from '@valise/contracts/process';
 import { LAUNCH_SHELL } from '../execution/launch-shell.js';
 import { ok, problem, warning, type Finding } from './finding.js';
@@ -12,12 +14,17 @@ const CORE_FAULTS: Readonly<Record<string, string>> = {
 };
 
 /** The machine: its system, its tools, and whether memory can come to lie on a disk. */
-export function examineHost(tools: readonly string[] = TOOLS, swaps = '/proc/swaps'): Finding[] {
+export function examineHost(
+  tools: readonly string[] = TOOLS,
+  swaps = '/proc/swaps',
+  firstProcess = '/proc/1/cmdline',
+): Finding[] {
   if (platform() !== 'linux') return [problem('system', `is ${platform()}; the worker needs Linux`)];
   return [
     ok('system', 'is Linux'),
     ...tools.map(toolFinding),
     shellFinding(),
+    initFinding(firstProcess),
     ...coreFindings(),
     swapFinding(swaps),
   ];
@@ -32,6 +39,14 @@ function shellFinding(): Finding {
   return LAUNCH_SHELL === '/bin/dash'
     ? ok('shell', 'is dash, which carries every variable')
     : warning('shell', 'is not dash: tasks cannot be given a few variable names, and are refused with them');
+}
+
+/** What tasks leave behind becomes the first process's, and stays in the process table until that takes it out. */
+function initFinding(firstProcess: string): Finding {
+  const [command = ''] = readFileSync(firstProcess, 'latin1').split('\0');
+  return basename(command) === 'node'
+    ? problem('init', 'is missing: what tasks leave fills the process table (docker run --init, or tini)')
+    : ok('init', 'takes what tasks leave out of the process table');
 }
 
 function coreFindings(): Finding[] {

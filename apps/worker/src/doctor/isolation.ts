@@ -1,9 +1,10 @@
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { killerUidOf } from '../execution/slot-killer.js';
-import { assertUnnamed } from '../execution/slot-uids.js';
+import { assertUnnamed, LOCK_DIRECTORY } from '../execution/slot-uids.js';
 import { unprivilegedAs } from '../execution/unprivileged.js';
 import { brokenRule, ok, problem, warning, type Finding } from './finding.js';
+import { examinePrivateDirectory } from './private-directory.js';
 
 const SUBJECT = 'isolation';
 const SHARED =
@@ -22,7 +23,8 @@ export async function examineIsolation({ isolation, slots }: WorkerConfig): Prom
   } catch (error) {
     findings.push(brokenRule('slot uids', error));
   }
-  return [...findings, canTakeUid(first)];
+  findings.push(examinePrivateDirectory('slot locks', LOCK_DIRECTORY));
+  return [...findings, ...(await examineCapabilities(killerUidOf(first)))];
 }
 
 function sharedUid(slots: number): Finding {
@@ -32,18 +34,31 @@ function sharedUid(slots: number): Finding {
 
 const tasks = (slots: number): string => (slots === 1 ? 'one task at a time' : `${slots} tasks at a time`);
 
-/** Root in a container may lack what root has elsewhere. */
-function canTakeUid(uid: number): Finding {
+/**
+ * Root in a container may lack what root has elsewhere: a process is started as a task is, under a uid that neither a task
+ * nor what a task has left can have, and told to end.
+ */
+async function examineCapabilities(uid: number): Promise<Finding[]> {
   const [setpriv = '', ...flags] = unprivilegedAs(uid);
-  const { status } = spawnSync(setpriv, [...flags, '/bin/true'], {
+  const echo = spawn(setpriv, [...flags, '/bin/cat'], {
     env: {},
     cwd: '/',
-    stdio: 'ignore',
+    stdio: ['pipe', 'pipe', 'ignore'],
   });
-  return status === 0
-    ? ok('slot start', 'a process can be started under a slot’s uid, and dies with the worker')
-    : problem(
-        'slot start',
-        'no process can be started under a slot’s uid: SETUID and SETGID are needed, and setpriv',
-      );
+  // What cannot be started echoes nothing, and what cannot be signalled is found by the answer.
+  for (const emitter of [echo, echo.stdin]) emitter.on('error', () => undefined);
+  echo.stdin.write('.');
+  const echoed = await echo.stdout[Symbol.asyncIterator]().next();
+  const mayEnd = echo.kill('SIGTERM');
+  for (const stream of [echo.stdin, echo.stdout]) stream.destroy();
+  if (echoed.done === true) {
+    const needed = 'SETUID and SETGID are needed, and setpriv';
+    return [problem('slot start', `no process can be started under a slot’s uid: ${needed}`)];
+  }
+  return [
+    ok('slot start', 'a process can be started under a slot’s uid, and dies with the worker'),
+    mayEnd
+      ? ok('slot end', 'a process under a slot’s uid can be told to end')
+      : problem('slot end', 'no task can be told to end before it is killed: KILL is needed'),
+  ];
 }

@@ -1,14 +1,19 @@
-import { randomUUID } from 'node:crypto';
+import { sha256Hex } from '@valise/contracts/documents';
 import { ValiseError, type FailureCode } from '@valise/contracts/failure';
+import { SESSION_REGISTER_SCHEMA, type SessionRegisterRequest } from '@valise/contracts/wire';
 import { IngressClient } from '../ingress/ingress-client.js';
 import { pathOf } from '../ingress/ingress-path.js';
+import type { Message } from '../ingress/message.js';
 import { refusalOf } from '../ingress/refusal.js';
 import type { WorkerIdentity } from '../ingress/worker-identity.js';
+import { capabilitiesJson } from '../sessions/capabilities.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
 const SUBJECT = 'control';
 const DEADLINE_MS = 5000;
-const NOTHING = Buffer.from('{}');
+const LEASE_DURATION_MS = 5000;
+/** Of the farthest future: no control begins it, whoever asks, for no later session could follow. */
+const IMPOSSIBLE_SESSION = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 
 /** What can stand between the worker and control, by the error's code. */
 const OBSTACLES: Readonly<Record<string, string>> = {
@@ -25,13 +30,13 @@ const UNTRUSTED = 'its certificate is of no authority in VALISE_TLS_CA_FILE';
 
 const REFUSED: Partial<Record<FailureCode, string>> = {
   worker_authentication_required: 'refuses this certificate: it may be revoked',
-  worker_identity_mismatch: 'knows this certificate under another name',
+  worker_identity_mismatch: 'does not know this worker, or has revoked it: an operator has to put it there',
   revocation_unavailable: 'cannot know at the moment whether this certificate is revoked',
 };
 
 /**
- * Sends control a request that it must refuse, but only after it has taken the worker's certificate; nothing is changed
- * by it.
+ * Sends control a registration that it must refuse, but only after it has taken the certificate and found that the worker
+ * is one that an operator allows; nothing is changed by it.
  */
 export async function examineReachability(
   url: URL,
@@ -40,13 +45,13 @@ export async function examineReachability(
 ): Promise<Finding> {
   const client = new IngressClient(url, identity);
   try {
-    const session = { workerId: identity.workerId, sessionId: randomUUID() };
-    const chunks = (): Buffer[] => [NOTHING];
+    const session = { workerId: identity.workerId, sessionId: IMPOSSIBLE_SESSION };
+    const body = Buffer.from(JSON.stringify(registration()));
     const question = {
-      path: pathOf(session, 'heartbeat'),
+      path: pathOf(session, 'register'),
       contentType: 'application/json',
-      byteLength: NOTHING.length,
-      chunks,
+      byteLength: body.length,
+      chunks: () => [body],
       deadlineMs,
     };
     return judged(url, refusalOf(await client.exchange(question)).code);
@@ -58,10 +63,22 @@ export async function examineReachability(
   }
 }
 
+function registration(): Message<SessionRegisterRequest> {
+  const capabilities = capabilitiesJson();
+  return {
+    schema: SESSION_REGISTER_SCHEMA,
+    capabilitiesJson: capabilities,
+    capabilitiesHash: sha256Hex(capabilities),
+    maxConcurrentRuns: 1,
+    availableSlots: 0,
+    leaseDurationMs: LEASE_DURATION_MS,
+  };
+}
+
 function judged({ host }: URL, code: FailureCode): Finding {
   const refused = REFUSED[code];
   if (refused !== undefined) return problem(SUBJECT, `${host} ${refused}`);
-  if (code === 'invalid_worker_request') return ok(SUBJECT, `${host} answers, and takes this certificate`);
+  if (code === 'worker_session_fenced') return ok(SUBJECT, `${host} answers, and lets this worker register`);
   return code === 'rate_limited' || code === 'control_unreachable'
     ? warning(SUBJECT, `${host} answers that it can take no request at the moment`)
     : problem(SUBJECT, `${host} answers, but not as the worker-facing listener of a control`);

@@ -1,39 +1,32 @@
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { ok, problem, warning, type Finding } from './finding.js';
+import { examinePrivateDirectory } from './private-directory.js';
 
 const SUBJECT = 'state directory';
-const FOR_OTHERS = 0o077;
 const MIB = 2 ** 20;
+/** overlayfs and tmpfs, as statfs(2) names them. */
+const LOST_WITH_THEIR_OWNER: ReadonlySet<number> = new Set([0x794c7630, 0x01021994]);
 
 /** Where inbox and logs lie. Nothing of it is locked, changed or made. */
 export function examineStateDirectory(config: WorkerConfig): Finding[] {
   const { stateDirectory } = config;
-  if (!existsSync(stateDirectory)) return [notYet(stateDirectory)];
   const parts = [
     stateDirectory,
     ...['inbox', 'artifacts', 'outputs'].map((part) => join(stateDirectory, part)),
   ];
-  return [...parts.filter((part) => existsSync(part)).map(ownership), space(config)];
+  const directories = parts
+    .filter((part) => part === stateDirectory || existsSync(part))
+    .map((part) => examinePrivateDirectory(SUBJECT, part));
+  return existsSync(stateDirectory) ? [...directories, ...endurance(config), space(config)] : directories;
 }
 
-function notYet(directory: string): Finding {
-  let ancestor = dirname(directory);
-  while (!existsSync(ancestor)) ancestor = dirname(ancestor);
-  return isWritable(ancestor)
-    ? ok(SUBJECT, `${directory} is not there yet; the worker makes it`)
-    : problem(SUBJECT, `${directory} is not there, and the worker may not make it`);
-}
-
-function ownership(path: string): Finding {
-  const stat = statSync(path);
-  if (!stat.isDirectory()) return problem(SUBJECT, `${path} is no directory`);
-  if (stat.uid !== process.geteuid?.()) return problem(SUBJECT, `${path} is another user’s`);
-  if (!isWritable(path)) return problem(SUBJECT, `${path} cannot be written`);
-  return (stat.mode & FOR_OTHERS) === 0
-    ? ok(SUBJECT, `${path} is the worker’s alone`)
-    : warning(SUBJECT, `${path} is open to others; the worker takes that away when it starts`);
+/** What a container writes beside its volumes is gone with it, and what is in memory with the machine. */
+function endurance({ stateDirectory }: WorkerConfig): Finding[] {
+  const isLost = LOST_WITH_THEIR_OWNER.has(statfsSync(stateDirectory).type);
+  const sentence = `${stateDirectory} may be lost with the container or the machine: mount a volume there`;
+  return isLost ? [warning(SUBJECT, sentence)] : [];
 }
 
 function space({ stateDirectory, logLimits, slots }: WorkerConfig): Finding {
@@ -56,12 +49,3 @@ function space({ stateDirectory, logLimits, slots }: WorkerConfig): Finding {
 }
 
 const mib = (bytes: number): number => Math.floor(bytes / MIB);
-
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK | constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
