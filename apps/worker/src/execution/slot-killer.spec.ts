@@ -89,10 +89,10 @@ function killersIds(): string[] {
     expect(await killer.kill(uid)).toBe(false);
   });
 
-  /** In a world of its own, where all that it could end is itself and a bystander. */
-  async function inItsOwnWorld(ownUid: number, bystander: string): Promise<unknown> {
-    const run = `${bystander} setpriv "$@"`;
-    const world = spawn('unshare', [...FIRST_PROCESS, 'sh', '-c', run, 'sh', ...killerOf(ownUid)], {
+  /** As the first process of its own world, with `bystander` beside it: all that it could end. */
+  async function inItsOwnWorld(ownUid: number, bystander: string, ...options: string[]): Promise<unknown> {
+    const setpriv = ['setpriv', ...options, ...killerOf(ownUid)];
+    const world = spawn('unshare', [...FIRST_PROCESS, 'sh', '-c', `${bystander} "$@"`, 'sh', ...setpriv], {
       stdio: ['pipe', 'pipe', 'ignore'],
     });
     const exit = once(world, 'exit', { signal: AbortSignal.timeout(DEADLINE_MS) });
@@ -105,7 +105,10 @@ function killersIds(): string[] {
     expect(await inItsOwnWorld(KILLER_UID, 'exec')).toEqual({ answer: '+', exit: [0, null] });
   });
 
-  (MAY_UNSHARE ? it : it.skip)('does nothing with the real uid of root', async () => {
-    expect(await inItsOwnWorld(0, 'sleep 5 >&- &')).toEqual({ answer: '', exit: [1, null] });
+  (MAY_UNSHARE ? it.each : it.skip.each)([
+    ['the real uid of root', 0, []],
+    ['a capability', KILLER_UID, ['--securebits', '+no_setuid_fixup']],
+  ])('does nothing with %s', async (_what, ownUid, options) => {
+    expect(await inItsOwnWorld(ownUid, 'sleep 5 >&- &', ...options)).toEqual({ answer: '', exit: [1, null] });
   });
 });
