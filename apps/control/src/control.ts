@@ -4,6 +4,8 @@ import { NestFactory } from '@nestjs/core';
 import type { Logger } from 'pino';
 import { DeliveryAuthority, TransactionRunner } from '@valise/authority';
 import type { ControlConfig, IngressConfig, ManagementConfig } from './config/control-config.js';
+import type { LiveFiles } from './config/live-files.js';
+import { openOperators, type Operators } from './config/operators.js';
 import { Readiness } from './health/readiness.js';
 import { type Admissions, admissionsFor } from './admission/admissions.js';
 import { Drain } from './http/drain.js';
@@ -64,6 +66,7 @@ class RunningControl {
   private readonly metrics = new Metrics();
   private readonly drain = new Drain();
   private readonly transport: Transport;
+  private readonly operators: LiveFiles<Operators> | null;
   private readonly reloads: ReloadTimer;
   private readonly program: Program;
   private readonly listeners: Listener[] = [];
@@ -76,9 +79,10 @@ class RunningControl {
     private readonly log: Logger,
   ) {
     this.transport = Transport.open(config.trustDomain, config.tls, log);
-    const sets = { certificates: this.transport, operators: config.operators };
+    this.operators = config.management && openOperators(config.management.operatorsFile);
+    const sets = { certificates: this.transport, ...(this.operators && { operators: this.operators }) };
     this.reloads = new ReloadTimer(sets, this.transport.facts, log);
-    this.program = { config, log, metrics: this.metrics, transport: this.transport };
+    this.program = { log, metrics: this.metrics, transport: this.transport };
     measureTransport(this.metrics, this.transport.facts);
     this.metrics.read('valise_ready', (report) => {
       report({}, this.drain.hasBegun ? 0 : 1);
@@ -88,7 +92,8 @@ class RunningControl {
   async start(): Promise<Control['ports']> {
     const { config } = this;
     const ingress = config.ingress && (await this.createIngress(config.ingress));
-    const management = config.management && (await this.createManagement(config.management));
+    const management =
+      config.management && this.operators && (await this.createManagement(config.management, this.operators));
     if (config.management) await this.startSweeper(config.management);
     const published = management?.application.get(PublishedDocument);
     if (published)
@@ -136,8 +141,12 @@ class RunningControl {
     return listener;
   }
 
-  private async createManagement(config: ManagementConfig): Promise<Listener> {
-    const listener = await this.createMutual('management', ManagementModule.forRoot(this.program, config), {
+  private async createManagement(
+    config: ManagementConfig,
+    operators: LiveFiles<Operators>,
+  ): Promise<Listener> {
+    const module = ManagementModule.forRoot(this.program, config, operators);
+    const listener = await this.createMutual('management', module, {
       codes: ListenerCodes.MANAGEMENT,
       admissions: admissionsFor(MANAGEMENT_CONNECTIONS, 'management_unavailable'),
     });

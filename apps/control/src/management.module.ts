@@ -4,6 +4,8 @@ import { AuthorityModule } from '@valise/authority';
 import { RunLogController } from './artifacts/run-log.controller.js';
 import { AuditController } from './audit/audit.controller.js';
 import type { ManagementConfig } from './config/control-config.js';
+import type { LiveFiles } from './config/live-files.js';
+import { OPERATORS, type Operators } from './config/operators.js';
 import { DeliveryRecordController } from './deliveries/delivery-record.controller.js';
 import { OperatorCertificateGuard } from './http/operator-certificate.guard.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
@@ -19,7 +21,7 @@ export const MANAGEMENT_CONNECTIONS = 5;
 /** The operator-facing listener, with the database role valise_operator. */
 @Module({})
 export class ManagementModule {
-  static forRoot(program: Program, config: ManagementConfig): DynamicModule {
+  static forRoot(program: Program, config: ManagementConfig, operators: LiveFiles<Operators>): DynamicModule {
     return {
       module: ManagementModule,
       imports: [
@@ -40,7 +42,11 @@ export class ManagementModule {
         AuditController,
         OpenApiController,
       ],
-      providers: [{ provide: APP_GUARD, useClass: OperatorCertificateGuard }, PublishedDocument],
+      providers: [
+        { provide: OPERATORS, useValue: operators },
+        { provide: APP_GUARD, useClass: OperatorCertificateGuard },
+        PublishedDocument,
+      ],
     };
   }
 }

@@ -26,7 +26,7 @@ beforeEach(() => {
     VALISE_TLS_KEY_FILE: '/etc/valise/tls.key',
     VALISE_TLS_CLIENT_CA_FILE: '/etc/valise/ca.crt',
     VALISE_SECRETS_DIRECTORY: '/run/secrets',
-    VALISE_OPERATORS_FILE: file('operators', '{"alice":{"*":"viewer","billing":"admin"}}'),
+    VALISE_OPERATORS_FILE: '/etc/valise/operators.json',
   };
 });
 
@@ -54,15 +54,6 @@ describe('the configuration of control', () => {
     expect(config.logLevel).toBe('info');
   });
 
-  it('gives an operator a role in its projects only', () => {
-    const operators = read().operators.current;
-    expect(operators.permits('alice', 'billing', 'admin')).toBe(true);
-    expect(operators.permits('alice', 'other', 'viewer')).toBe(true);
-    expect(operators.permits('alice', 'other', 'editor')).toBe(false);
-    expect(operators.permits('bob', 'billing', 'viewer')).toBe(false);
-    expect(operators.permits('constructor', 'billing', 'viewer')).toBe(false);
-  });
-
   it.each([
     ['VALISE_TRUST_DOMAIN', undefined],
     ['VALISE_TRUST_DOMAIN', 'Upper.Case'],
@@ -79,14 +70,6 @@ describe('the configuration of control', () => {
     else environment[variable] = text;
     expect(refusal()).toEqual(['configuration_invalid', variable]);
   });
-
-  it.each(['{', '[]', '{"alice":"admin"}', '{"alice":{"*":"root"}}', '{"alice":{},"alice":{"*":"admin"}}'])(
-    'refuses the operators %s without quoting them',
-    (text) => {
-      writeFileSync(join(directory, 'operators'), text);
-      expect(refusal()).toEqual(['configuration_invalid', 'VALISE_OPERATORS_FILE']);
-    },
-  );
 
   it.each([
     ['ingress', ['INGRESS', 'SECRETS'], 'VALISE_OPERATOR_DATABASE_URL_FILE'],

@@ -12,8 +12,6 @@ import {
   type LogLevel,
   type Rule,
 } from '@valise/contracts/settings';
-import { LiveFiles } from './live-files.js';
-import { Operators, operatorsFile } from './operators.js';
 
 const pathIfAny: Rule<string | null> = absolutePath;
 const MAX_GRACE_MS = 30 * 24 * 60 * 60 * 1000;
@@ -43,6 +41,7 @@ export interface ManagementConfig {
   readonly listen: ListenAddress;
   readonly databaseUrl: string;
   readonly sweeperDatabaseUrl: string;
+  readonly operatorsFile: string;
   readonly sweepIntervalMs: number;
   readonly logRetentionDays: number;
   /** Names that a task's bindings may have although the name policy refuses them; workers have a list of their own. */
@@ -60,8 +59,6 @@ export class ControlConfig {
   readonly tls: TlsConfig;
   /** How often files are looked at for a change. */
   readonly reloadIntervalMs: number;
-  /** Nobody, where nothing listens for operators. */
-  readonly operators: LiveFiles<Operators>;
   /** Connections per listener. */
   readonly maxConnections: number;
   /** How long the listeners stay open once the program is not ready any more, and how long requests may take then. */
@@ -80,9 +77,6 @@ export class ControlConfig {
     // What a process does not do it is not told how to do: its settings are unknown to it then.
     this.ingress = listeners === 'management' ? null : takeIngress(settings);
     this.management = listeners === 'ingress' ? null : takeManagement(settings);
-    this.operators = this.management
-      ? settings.take('VALISE_OPERATORS_FILE', operatorsFile)
-      : LiveFiles.open(new Map(), () => new Operators(new Map()));
     this.plain = settings.take('VALISE_PLAIN_LISTEN', listenAddress, { host: '127.0.0.1', port: 8080 });
     this.tls = {
       certificateFile: settings.take('VALISE_TLS_CERTIFICATE_FILE', absolutePath),
@@ -114,6 +108,7 @@ function takeManagement(settings: Settings): ManagementConfig {
     listen: settings.take('VALISE_MANAGEMENT_LISTEN', listenAddress),
     databaseUrl: settings.take('VALISE_OPERATOR_DATABASE_URL_FILE', fileContent),
     sweeperDatabaseUrl: settings.take('VALISE_SWEEPER_DATABASE_URL_FILE', fileContent),
+    operatorsFile: settings.take('VALISE_OPERATORS_FILE', absolutePath),
     sweepIntervalMs: settings.take('VALISE_SWEEP_INTERVAL_MS', integer(100, 60_000), 1000),
     logRetentionDays: settings.take('VALISE_LOG_RETENTION_DAYS', integer(1, 36_500), 90),
     allowedNames: settings.take('VALISE_ALLOWED_NAMES', variableNames, new Set()),

@@ -1,5 +1,5 @@
 import { parseJson } from '@valise/contracts/documents';
-import { absolutePath, invalidSetting } from '@valise/contracts/settings';
+import { invalidSetting } from '@valise/contracts/settings';
 import { isRecord } from '@valise/contracts/wire';
 import { LiveFiles } from './live-files.js';
 
@@ -23,11 +23,14 @@ export class Operators {
   }
 }
 
+/** Injects the operators' file. */
+export const OPERATORS = Symbol('operators');
+
 const SETTING = 'VALISE_OPERATORS_FILE';
 
 /** The operators that a file names, now and whenever it is read again. @throws ValiseError configuration_invalid */
-export function operatorsFile(path: string): LiveFiles<Operators> {
-  return LiveFiles.open(new Map([[SETTING, absolutePath(path)]]), (contentOf) => {
+export function openOperators(file: string): LiveFiles<Operators> {
+  return LiveFiles.open(new Map([[SETTING, file]]), (contentOf) => {
     try {
       return parseOperators(contentOf(SETTING));
     } catch {

@@ -1,7 +1,8 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { ValiseError } from '@valise/contracts/failure';
-import { ControlConfig } from '../config/control-config.js';
+import type { LiveFiles } from '../config/live-files.js';
+import { OPERATORS, type Operators } from '../config/operators.js';
 import { Transport } from '../tls/transport.js';
 import { type CalledRequest, callersOf, type Callers } from './callers.js';
 
@@ -10,7 +11,7 @@ import { type CalledRequest, callersOf, type Callers } from './callers.js';
 export class OperatorCertificateGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
-    private readonly config: ControlConfig,
+    @Inject(OPERATORS) private readonly operators: LiveFiles<Operators>,
     private readonly transport: Transport,
   ) {}
 
@@ -27,7 +28,7 @@ export class OperatorCertificateGuard implements CanActivate {
 
   private permits(operatorId: string, callers: Callers | undefined, request: CalledRequest): boolean {
     if (callers === undefined || callers === 'worker') return false;
-    const operators = this.config.operators.current;
+    const operators = this.operators.current;
     if (callers === 'operator') return operators.isKnown(operatorId);
     // A path without a project concerns all of them.
     const { projectId } = request.params;
