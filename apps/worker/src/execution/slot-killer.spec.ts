@@ -70,6 +70,14 @@ function killersIds(): string[] {
     await until('the killer has gone', () => killersIds().length === 0);
   });
 
+  it('leaves when there is nothing to end for a while', async () => {
+    const brief = new SlotKiller(KILLER_UID, 100);
+    expect(await brief.kill(UID)).toBe(true);
+    await until('the killer has gone', () => killersIds().length === 0);
+    expect(await brief.kill(UID)).toBe(true);
+    brief.close();
+  });
+
   it('says so when it is killed itself, and is there again for the next order', async () => {
     await killer.kill(UID);
     spawnSync('setpriv', [

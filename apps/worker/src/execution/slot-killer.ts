@@ -52,7 +52,10 @@ export class SlotKiller {
   #process: Killer | null = null;
   #idle: NodeJS.Timeout | undefined;
 
-  constructor(private readonly ownUid: number) {}
+  constructor(
+    private readonly ownUid: number,
+    private readonly idleMs = IDLE_MS,
+  ) {}
 
   /** Every process of the slot's uid has been sent SIGKILL: resolves with whether that is certain. */
   kill(uid: number): Promise<boolean> {
@@ -81,7 +84,7 @@ export class SlotKiller {
     } finally {
       this.#idle = setTimeout(() => {
         this.close();
-      }, IDLE_MS).unref();
+      }, this.idleMs).unref();
     }
   }
 }
