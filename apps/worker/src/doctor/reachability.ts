@@ -24,7 +24,8 @@ const OBSTACLES: Readonly<Record<string, string>> = {
   ENETUNREACH: 'there is no way there',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate has another name',
   CERT_HAS_EXPIRED: 'its certificate has ended',
-  ECONNRESET: 'it ended the connection; it may not know the authority of this worker’s certificate',
+  ECONNRESET:
+    'it ended the connection: this certificate may be revoked, or of an authority that it does not know',
 };
 const UNTRUSTED = 'its certificate is of no authority in VALISE_TLS_CA_FILE';
 
