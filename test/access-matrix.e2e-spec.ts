@@ -6,8 +6,8 @@ import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/published-task.js';
 import { TestAuthority } from './support/test-authority.js';
 import { type TestIdentity, type TestPki, TRUST_DOMAIN } from './support/test-pki.js';
-import { type Outcome, wireCaller, WireConnection } from './support/wire-connection.js';
-import { type Answer, WorkerClient } from './support/worker-client.js';
+import { type Answer, WireClient } from './support/wire-client.js';
+import { type Outcome, WireConnection } from './support/wire-connection.js';
 import { newSessionId } from './support/worker-session.js';
 
 const deployment = useDeployment(useDatabase());
@@ -92,18 +92,17 @@ const lasting = (fromMs: number, toMs: number): Lifetime => ({
   notAfter: new Date(Date.now() + toMs),
 });
 
-const clients = new Map<string, WorkerClient>();
+const clients = new Map<string, WireClient>();
 
 /** The caller, at the listener that has the route. */
-async function clientOf(caller: Caller, listener: 'ingress' | 'management'): Promise<WorkerClient> {
+async function clientOf(caller: Caller, listener: 'ingress' | 'management'): Promise<WireClient> {
   const key = `${caller} ${listener}`;
   const known = clients.get(key);
   if (known) return known;
-  const { pki, ports } = deployment();
   const id = caller === 'the-worker' ? WORKER : caller;
   const kind = caller.endsWith('-worker') ? 'worker' : 'operator';
-  const identity = await pki.client(`spiffe://${TRUST_DOMAIN}/${kind}/${id}`);
-  const client = new WorkerClient(ports[listener], id, pki.caFile, identity);
+  const identity = await deployment().pki.client(`spiffe://${TRUST_DOMAIN}/${kind}/${id}`);
+  const client = new WireClient(deployment().callerAt(listener, identity));
   clients.set(key, client);
   return client;
 }
@@ -138,8 +137,7 @@ async function call(route: string, caller: Caller): Promise<Answer> {
 /** What the route's own caller gets with this certificate instead of a good one, on a connection of its own. */
 async function callWith(route: string, identity: TestIdentity | null): Promise<Outcome> {
   const { listener, method, path, body } = callOf(route);
-  const { ports, pki } = deployment();
-  const client = await WireConnection.attempt(wireCaller(ports[listener], pki.caFile, identity));
+  const client = await WireConnection.attempt(deployment().callerAt(listener, identity));
   const head = [`${method} ${path} HTTP/1.1`, 'host: localhost'];
   if (body) head.push('content-type: application/json', `content-length: ${body.length}`);
   const outcome = await client.ask(`${head.join('\r\n')}\r\n\r\n${body?.toString() ?? ''}`);

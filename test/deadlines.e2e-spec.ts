@@ -5,7 +5,9 @@ import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/published-task.js';
 import { verification } from './support/verification.js';
-import { postRequest, wireCaller, type WireCaller, WireConnection } from './support/wire-connection.js';
+import type { WireCaller } from './support/wire-caller.js';
+import { WireConnection } from './support/wire-connection.js';
+import { post, postJson } from './support/wire-request.js';
 import { registration } from './support/worker-session.js';
 
 const DAWDLERS = 2;
@@ -23,13 +25,8 @@ const deployment = useDeployment(useDatabase(), {
 });
 const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
 
-/** A worker that takes its time, with its certificate. */
-interface Dawdler {
-  readonly worker: PlayedWorker;
-  readonly caller: WireCaller;
-}
-
-const dawdlers: Dawdler[] = [];
+/** Workers that take their time. */
+const dawdlers: PlayedWorker[] = [];
 
 /** A connection that waits for as long as control lets it. */
 async function patient(caller: WireCaller): Promise<WireConnection> {
@@ -38,10 +35,10 @@ async function patient(caller: WireCaller): Promise<WireConnection> {
   return connection;
 }
 
-const head = (dawdler: Dawdler, operation: string, type: string, length: number): string =>
-  `POST ${dawdler.worker.pathOf(operation)} HTTP/1.1\r\nhost: control\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n`;
+const head = (dawdler: PlayedWorker, operation: string, type: string, length: number): string =>
+  post(dawdler.pathOf(operation), { type, length });
 
-const jsonHead = (dawdler: Dawdler, length: number): string =>
+const jsonHead = (dawdler: PlayedWorker, length: number): string =>
   head(dawdler, 'register', 'application/json', length);
 
 /** Sends a byte now and then, for as long as there is a connection. */
@@ -59,7 +56,7 @@ interface Case {
 }
 
 /** Connections that begin so are told that it took too long. */
-function told(begin: (dawdler: Dawdler, connection: WireConnection) => string): Case {
+function told(begin: (dawdler: PlayedWorker, connection: WireConnection) => string): Case {
   const act = async (): Promise<unknown> => {
     const all = dawdlers.flatMap((dawdler) => Array.from({ length: EACH }, () => dawdler));
     const codes = await Promise.all(
@@ -93,11 +90,9 @@ const LONG: Readonly<Record<string, Case>> = {
   'on which nothing is asked any more': {
     end: 200,
     act: async () => {
-      const [dawdler] = dawdlers as [Dawdler];
+      const [dawdler] = dawdlers as [PlayedWorker];
       const connection = await patient(dawdler.caller);
-      const { status } = await connection.exchange(
-        postRequest(dawdler.worker.pathOf('register'), registration(), true),
-      );
+      const { status } = await connection.exchange(postJson(dawdler.pathOf('register'), registration()));
       await connection.closed;
       return status;
     },
@@ -105,7 +100,7 @@ const LONG: Readonly<Record<string, Case>> = {
   'of an upload whose bytes do not come': {
     end: 'closed',
     act: async () => {
-      const [dawdler] = dawdlers as [Dawdler];
+      const [dawdler] = dawdlers as [PlayedWorker];
       const connection = await patient(dawdler.caller);
       return connection.ask(head(dawdler, 'artifacts', ARTIFACT_CONTENT_TYPE, 1000));
     },
@@ -113,9 +108,8 @@ const LONG: Readonly<Record<string, Case>> = {
   'of a reader that does not read': {
     end: 'closed',
     act: async () => {
-      const { pki, ports, operator } = deployment();
       const runId = await storedLog();
-      const reader = await patient(wireCaller(ports.management, pki.caFile, operator));
+      const reader = await patient(deployment().callerAt('management', deployment().operator));
       reader.socket.pause();
       const answer = reader.ask(
         `GET /api/v3/projects/${PROJECT}/runs/${runId}/log HTTP/1.1\r\nhost: x\r\n\r\n`,
@@ -133,10 +127,10 @@ const LONG: Readonly<Record<string, Case>> = {
 /** The run of an attempt with a log. */
 async function storedLog(): Promise<string> {
   await deployment().run();
-  const [dawdler] = dawdlers as [Dawdler];
-  const held = await dawdler.worker.hold();
-  await dawdler.worker.running(held);
-  const { status } = await dawdler.worker.upload(held, Buffer.alloc(LOG_BYTES, 'a'));
+  const [dawdler] = dawdlers as [PlayedWorker];
+  const held = await dawdler.hold();
+  await dawdler.running(held);
+  const { status } = await dawdler.upload(held, Buffer.alloc(LOG_BYTES, 'a'));
   expect(status).toBe(200);
   return held.fence.runId;
 }
@@ -146,13 +140,7 @@ describe('a connection', () => {
   const ends = new Map<string, Promise<unknown>>();
 
   beforeAll(async () => {
-    const { pki, ports } = deployment();
-    for (let number = 0; number < DAWDLERS; number += 1) {
-      const workerId = `dawdler-${number}`;
-      const worker = await deployment().playedWorker(workerId);
-      const caller = wireCaller(ports.ingress, pki.caFile, await pki.worker(workerId));
-      dawdlers.push({ worker, caller });
-    }
+    for (let number = 0; number < DAWDLERS; number += 1) dawdlers.push(await deployment().playedWorker());
     // All at once: each takes as long as its deadline is.
     for (const [name, { act }] of cases) {
       const end = act();
@@ -162,7 +150,7 @@ describe('a connection', () => {
   });
 
   afterAll(() => {
-    for (const { worker } of dawdlers) worker.client.close();
+    for (const { client } of dawdlers) client.close();
   });
 
   it('that dawdles takes nobody’s turn', async () => {

@@ -11,7 +11,8 @@ import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { OPERATOR, PROJECT, publication, SECRET } from './support/published-task.js';
 import { TestPki, TRUST_DOMAIN } from './support/test-pki.js';
-import { WorkerClient } from './support/worker-client.js';
+import { wireCaller } from './support/wire-caller.js';
+import { WireClient } from './support/wire-client.js';
 import { useWorld } from './support/world.js';
 
 /** More than libuv has threads, and more than there are connections to the database. */
@@ -24,7 +25,6 @@ let directory: string;
 let control: Control;
 let written = '';
 let worker: PlayedWorker;
-let client: WorkerClient;
 let release: () => void = () => undefined;
 
 beforeAll(async () => {
@@ -54,13 +54,13 @@ beforeAll(async () => {
   );
   const workerId = 'hung';
   await world().workers.put(OPERATOR, workerId, { status: 'active', projects: [PROJECT], labels: {} });
-  client = new WorkerClient(Number(control.ports.ingress), workerId, pki.caFile, await pki.worker(workerId));
-  worker = await PlayedWorker.register(client);
+  const caller = wireCaller(Number(control.ports.ingress), pki.caFile, await pki.worker(workerId));
+  worker = await PlayedWorker.register(workerId, new WireClient(caller));
 }, 60_000);
 
 afterAll(async () => {
   release();
-  client.close();
+  worker.client.close();
   await control.close();
   rmSync(directory, { recursive: true });
 }, 60_000);

@@ -3,7 +3,8 @@ import { PlainAddress } from './support/plain-address.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { logged } from './support/programs.js';
-import { WorkerClient } from './support/worker-client.js';
+import { wireCaller } from './support/wire-caller.js';
+import { WireClient } from './support/wire-client.js';
 
 const database = useDatabase();
 const deployment = useDeployment(database);
@@ -36,16 +37,14 @@ describe('control in two processes', () => {
     expect([ingress.ports.management, management.ports.ingress]).toEqual([null, null]);
     const { pki } = deployment();
     await deployment().allow('w-1');
-    const worker = new WorkerClient(
-      Number(ingress.ports.ingress),
+    const worker = await PlayedWorker.register(
       'w-1',
-      pki.caFile,
-      await pki.worker('w-1'),
+      new WireClient(wireCaller(Number(ingress.ports.ingress), pki.caFile, await pki.worker('w-1'))),
     );
-    expect((await PlayedWorker.register(worker)).generation).toBe(1);
-    worker.close();
-    const identity = await pki.operator('alice');
-    const operator = new WorkerClient(Number(management.ports.management), 'alice', pki.caFile, identity);
+    expect(worker.generation).toBe(1);
+    worker.client.close();
+    const alice = await pki.operator('alice');
+    const operator = new WireClient(wireCaller(Number(management.ports.management), pki.caFile, alice));
     expect((await operator.send('GET', '/api/v3/workers/w-1', null)).status).toBe(200);
     operator.close();
   });

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
-import { Client } from 'pg';
 import { ARTIFACT_CONTENT_TYPE, SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
 import { PlainAddress } from './support/plain-address.js';
-import { PlayedWorker } from './support/played-worker.js';
+import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { logged } from './support/programs.js';
-import { type WireAnswer, type WireCaller, wireCaller, WireConnection } from './support/wire-connection.js';
+import type { WireCaller } from './support/wire-caller.js';
+import { type WireAnswer, WireConnection } from './support/wire-connection.js';
+import { post, postJson } from './support/wire-request.js';
 
 /** One caller's calls in the house at once, and its connections where 720 are allowed in all. */
 const PLACES = 128;
@@ -20,78 +21,42 @@ const deployment = useDeployment(database, {
   VALISE_DRAIN_DELAY_MS: '300',
 });
 
-/** A worker whose connections the test counts by hand. */
-interface Crowd {
-  readonly worker: PlayedWorker;
-  readonly caller: WireCaller;
-}
-
 const plain = (): PlainAddress => new PlainAddress(deployment().ports.plain);
-
-async function crowd(workerId: string): Promise<Crowd> {
-  const { pki, ports } = deployment();
-  const identity = await pki.worker(workerId);
-  await deployment().allow(workerId);
-  const worker = await PlayedWorker.register(deployment().caller(workerId, identity));
-  return { worker, caller: wireCaller(ports.ingress, pki.caFile, identity) };
-}
 
 const connections = (caller: WireCaller, count: number): Promise<WireConnection[]> =>
   Promise.all(Array.from({ length: count }, () => WireConnection.open(caller)));
 
-function heartbeat({ worker }: Crowd): Buffer {
-  const body = JSON.stringify({
+function heartbeat(worker: PlayedWorker): Buffer {
+  return postJson(worker.pathOf('heartbeat'), {
     schema: SESSION_HEARTBEAT_SCHEMA,
     generation: worker.generation,
     expectedVersion: 0,
     availableSlots: 1,
     leaseDurationMs: 60_000,
   });
-  return request(worker, 'heartbeat', body, Buffer.byteLength(body));
-}
-
-function request(
-  worker: PlayedWorker,
-  operation: string,
-  body: string,
-  length: number,
-  type = 'application/json',
-): Buffer {
-  return Buffer.from(
-    `POST ${worker.pathOf(operation)} HTTP/1.1\r\nhost: control\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n${body}`,
-  );
 }
 
 /** The head of an upload of so many bytes, with those of them that come. */
-function upload({ worker }: Crowd, length: number, body: string): Buffer {
-  return request(worker, 'artifacts', body, length, ARTIFACT_CONTENT_TYPE);
+function upload(worker: PlayedWorker, length: number, body: string): string {
+  return post(worker.pathOf('artifacts'), { type: ARTIFACT_CONTENT_TYPE, length }, body);
 }
 
 const codeOf = (problem: string): unknown => (JSON.parse(problem) as { code: unknown }).code;
 
-/** An administrator's transaction that holds the worker's session row: its calls hang until the answer is called. */
-async function holdSession({ worker }: Crowd): Promise<() => Promise<void>> {
-  const client = new Client({ connectionString: database().adminUrl });
-  client.on('error', () => undefined);
-  await client.connect();
-  await client.query('BEGIN');
-  await client.query('SELECT FROM valise.worker_sessions WHERE worker_id = $1 FOR UPDATE', [worker.workerId]);
-  return async () => {
-    await client.query('ROLLBACK');
-    await client.end();
-  };
-}
+/** Another transaction that has the worker's session: its calls hang until the answer is called. */
+const holdSession = ({ workerId }: PlayedWorker): Promise<() => Promise<void>> =>
+  database().hold('SELECT FROM worker_sessions WHERE worker_id = $1 FOR UPDATE', [workerId]);
 
 describe('a worker with more calls than its share', () => {
-  let many: Crowd;
-  let other: Crowd;
+  let many: PlayedWorker;
+  let other: PlayedWorker;
   let open: WireConnection[];
   let answers: Promise<WireAnswer[]>;
   let release: () => Promise<void>;
 
   beforeAll(async () => {
-    many = await crowd('many');
-    other = await crowd('other');
+    many = await deployment().playedWorker('many');
+    other = await deployment().playedWorker('other');
     open = await connections(many.caller, PLACES + TOO_MANY);
     release = await holdSession(many);
     answers = Promise.all(open.map((connection) => connection.exchange(heartbeat(many))));
@@ -103,8 +68,8 @@ describe('a worker with more calls than its share', () => {
 
   afterAll(() => {
     for (const connection of open) connection.close();
-    other.worker.client.close();
-    many.worker.client.close();
+    other.client.close();
+    many.client.close();
   });
 
   it('stalls nobody else, while all that it may have at work hangs', async () => {
@@ -163,17 +128,19 @@ describe('uploads that take every place', () => {
   /** One caller's transfers in the house at once, of which so many have their turn. */
   const TRANSFERS = 16;
   const TURNS = 4;
-  let crowds: Crowd[];
+  let uploaders: PlayedWorker[];
   let open: WireConnection[];
-  let next: Crowd;
+  let next: PlayedWorker;
 
   beforeAll(async () => {
-    crowds = await Promise.all(Array.from({ length: CALLERS }, (_, index) => crowd(`uploader-${index}`)));
-    next = await crowd('next');
-    const each = await Promise.all(crowds.map(({ caller }) => connections(caller, TRANSFERS)));
+    uploaders = await Promise.all(
+      Array.from({ length: CALLERS }, (_, index) => deployment().playedWorker(`uploader-${index}`)),
+    );
+    next = await deployment().playedWorker('next');
+    const each = await Promise.all(uploaders.map(({ caller }) => connections(caller, TRANSFERS)));
     open = each.flat();
     for (const [index, some] of each.entries())
-      for (const connection of some) connection.socket.write(upload(crowds[index]!, 1000, ''));
+      for (const connection of some) connection.socket.write(upload(uploaders[index]!, 1000, ''));
     await plain().until('valise_admission_running{listener="ingress",kind="transfer"}', CALLERS * TURNS);
     await plain().until(
       'valise_admission_waiting{listener="ingress",kind="transfer"}',
@@ -183,7 +150,7 @@ describe('uploads that take every place', () => {
 
   afterAll(async () => {
     for (const connection of open) connection.close();
-    for (const { worker } of [...crowds, next]) worker.client.close();
+    for (const { client } of [...uploaders, next]) client.close();
     await plain().until('valise_admission_waiting{listener="ingress",kind="transfer"}', 0);
   });
 
@@ -199,10 +166,10 @@ describe('uploads that take every place', () => {
   });
 
   it('are too many for a caller that has its share: it is told that it is the one', async () => {
-    const connection = await WireConnection.open(crowds[0]!.caller);
-    const { status, problem } = await connection.exchange(upload(crowds[0]!, 2, 'no'));
+    const connection = await WireConnection.open(uploaders[0]!.caller);
+    const { status, problem } = await connection.exchange(upload(uploaders[0]!, 2, 'no'));
     expect([status, codeOf(problem)]).toEqual([429, 'rate_limited']);
-    expect((await connection.exchange(heartbeat(crowds[0]!))).status).toBe(200);
+    expect((await connection.exchange(heartbeat(uploaders[0]!))).status).toBe(200);
     connection.close();
   });
 });
@@ -210,7 +177,7 @@ describe('uploads that take every place', () => {
 describe('a control that is told to end', () => {
   it('is not ready, ends what is at work, tells connections to close, and is gone', async () => {
     const { control, ports } = deployment();
-    const busy = await crowd('busy');
+    const busy = await deployment().playedWorker('busy');
     const [working, idle] = await connections(busy.caller, 2);
     const release = await holdSession(busy);
     const answer = working!.exchange(heartbeat(busy));
@@ -222,7 +189,7 @@ describe('a control that is told to end', () => {
     expect(await plain().metric('valise_ready')).toBe(0);
     // A while longer it takes what balancers still send.
     const last = await WireConnection.open(busy.caller);
-    const told = await last.exchange(request(busy.worker, 'nothing', '{}', 2));
+    const told = await last.exchange(postJson(busy.pathOf('nothing'), {}));
     expect([told.status, /^connection: close$/im.test(told.head)]).toEqual([404, true]);
     await idleClosed;
     expect((await plain().get('/livez')).status).toBe(200);
@@ -233,6 +200,6 @@ describe('a control that is told to end', () => {
     await expect(WireConnection.open({ ...busy.caller, port: ports.ingress })).rejects.toThrow(
       'ECONNREFUSED',
     );
-    busy.worker.client.close();
+    busy.client.close();
   });
 });

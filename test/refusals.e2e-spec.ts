@@ -11,9 +11,9 @@ import { BUNDLE, onlyFor, PROJECT, SECRET } from './support/published-task.js';
 import { TestAuthority } from './support/test-authority.js';
 import { TRUST_DOMAIN } from './support/test-pki.js';
 import { until } from './support/until.js';
-import { wireCaller, WireConnection } from './support/wire-connection.js';
-import type { Answer } from './support/worker-client.js';
-import { newSessionId, registration } from './support/worker-session.js';
+import type { Answer } from './support/wire-client.js';
+import { WireConnection } from './support/wire-connection.js';
+import { newSessionId, registration, sessionPath } from './support/worker-session.js';
 
 const database = useDatabase();
 const deployment = useDeployment(database);
@@ -37,15 +37,19 @@ async function holding(): Promise<{ worker: PlayedWorker; held: Held }> {
   return { worker, held: await worker.hold() };
 }
 
+/** Of a session of its own. */
+const registerPath = (workerId: string): string =>
+  sessionPath({ workerId, sessionId: newSessionId() }, 'register');
+
 describe('a caller of the worker-facing listener', () => {
   it.each(['no certificate', 'a certificate of another authority'])(
     'gets no byte of an answer with %s',
     async (which) => {
-      const { pki, ports } = deployment();
+      const { pki } = deployment();
       const identity =
         which === 'no certificate' ? null : await pki.worker('w-1', await TestAuthority.create());
       // In TLS 1.3 the client learns of the refusal only after its own handshake is done.
-      const connection = await WireConnection.attempt(wireCaller(ports.ingress, pki.caFile, identity));
+      const connection = await WireConnection.attempt(deployment().callerAt('ingress', identity));
       let received = 0;
       connection.socket.on('data', (chunk: Buffer) => (received += chunk.length));
       expect(await connection.ask()).toBe('closed');
@@ -54,8 +58,7 @@ describe('a caller of the worker-facing listener', () => {
   );
 
   it('speaks TLS 1.3 and nothing older', async () => {
-    const { pki, ports } = deployment();
-    const caller = wireCaller(ports.ingress, pki.caFile, await pki.worker('old'));
+    const caller = deployment().callerAt('ingress', await deployment().pki.worker('old'));
     await expect(WireConnection.open(caller, { maxVersion: 'TLSv1.2' })).rejects.toMatchObject({
       code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
     });
@@ -67,25 +70,26 @@ describe('a caller of the worker-facing listener', () => {
     ['two workers at once', [`spiffe://${TRUST_DOMAIN}/worker/w-1`, `spiffe://${TRUST_DOMAIN}/worker/w-2`]],
     ['nobody', []],
   ])('is not a worker when its certificate names %s', async (_, uris) => {
-    const caller = deployment().caller('w-1', await deployment().pki.client(uris));
-    expect(codeOf(await caller.call(newSessionId(), 'register', registration()))).toEqual([
+    const client = deployment().client(await deployment().pki.client(uris));
+    expect(codeOf(await client.post(registerPath('w-1'), registration()))).toEqual([
       401,
       'worker_authentication_required',
     ]);
-    caller.close();
+    client.close();
   });
 
   it('may not speak for another worker', async () => {
-    const caller = deployment().caller('w-1', await deployment().pki.worker('w-1'));
-    const answer = await caller.call(newSessionId(), 'register', registration(), 'w-2');
+    const client = deployment().client(await deployment().pki.worker('w-1'));
+    const answer = await client.post(registerPath('w-2'), registration());
     expect(codeOf(answer)).toEqual([403, 'worker_identity_mismatch']);
-    caller.close();
+    client.close();
   });
 
   it('gets no answer to an unknown route, a query or a wrong method but the code for it', async () => {
-    const { client, sessionId } = await deployment().playedWorker();
-    expect(codeOf(await client.call(sessionId, 'nothing', {}))).toEqual([404, 'worker_route_not_found']);
-    const path = `/api/v3/worker-ingress/workers/${client.workerId}/sessions/${sessionId}/register`;
+    const worker = await deployment().playedWorker();
+    const { client } = worker;
+    expect(codeOf(await worker.call('nothing', {}))).toEqual([404, 'worker_route_not_found']);
+    const path = worker.pathOf('register');
     expect(codeOf(await client.send('GET', path, null))).toEqual([404, 'worker_route_not_found']);
     const body = Buffer.from(JSON.stringify(registration()));
     const json = { 'content-type': 'application/json' };

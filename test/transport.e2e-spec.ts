@@ -10,9 +10,9 @@ import { useDatabase } from './support/postgres.js';
 import { onlyFor, PROJECT } from './support/published-task.js';
 import { replaceFile, type TestIdentity, TRUST_DOMAIN } from './support/test-pki.js';
 import { until } from './support/until.js';
-import { type Outcome, wireCaller, WireConnection } from './support/wire-connection.js';
-import { type Answer, WorkerClient } from './support/worker-client.js';
-import { newSessionId, registration } from './support/worker-session.js';
+import { type Answer, WireClient } from './support/wire-client.js';
+import { type Outcome, WireConnection } from './support/wire-connection.js';
+import { newSessionId, registration, sessionPath } from './support/worker-session.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -23,18 +23,18 @@ beforeAll(async () => {
   for (const workerId of ['w-1', 'bad', 'good']) await deployment().allow(workerId);
 });
 
-const register = (client: WorkerClient): Promise<Answer> =>
-  client.call(newSessionId(), 'register', registration());
+/** Where the worker registers, in a session of its own. */
+const registerPath = (workerId: string): string =>
+  sessionPath({ workerId, sessionId: newSessionId() }, 'register');
 
-function callerOf(workerId: string, identity: TestIdentity): WorkerClient {
-  return deployment().caller(workerId, identity);
-}
+const register = (workerId: string, client: WireClient): Promise<Answer> =>
+  client.post(registerPath(workerId), registration());
 
 /** What a new connection of the worker gets. */
 async function ask(workerId: string, identity: TestIdentity): Promise<[number, unknown] | 'closed'> {
-  const client = callerOf(workerId, identity);
+  const client = deployment().client(identity);
   try {
-    const { status, json } = await register(client);
+    const { status, json } = await register(workerId, client);
     return [status, json.code];
   } catch {
     return 'closed';
@@ -44,7 +44,7 @@ async function ask(workerId: string, identity: TestIdentity): Promise<[number, u
 }
 
 const connectionOf = (identity: TestIdentity): Promise<WireConnection> =>
-  WireConnection.attempt(wireCaller(deployment().ports.ingress, deployment().pki.caFile, identity));
+  WireConnection.attempt(deployment().callerAt('ingress', identity));
 
 const patience = { situation: () => deployment().logs() };
 
@@ -64,11 +64,11 @@ describe('a worker whose certificate is revoked', () => {
     const { pki } = deployment();
     const [bad, good] = [await pki.worker('bad'), await pki.worker('good')];
     const live = await connectionOf(bad);
-    const other = callerOf('good', good);
-    expect([await ask('bad', bad), (await register(other)).status]).toEqual([[200, undefined], 200]);
+    const other = deployment().client(good);
+    expect([await ask('bad', bad), (await register('good', other)).status]).toEqual([[200, undefined], 200]);
     await pki.revoke(bad);
     await live.closed;
-    expect([await ask('bad', bad), (await register(other)).status]).toEqual(['closed', 200]);
+    expect([await ask('bad', bad), (await register('good', other)).status]).toEqual(['closed', 200]);
     expect(await plain().metric('valise_connections_destroyed_total{reason="revoked"}')).toBe(1);
     expect(await plain().metric('valise_handshake_failures_total{reason="certificate_revoked"}')).toBe(1);
     other.close();
@@ -156,9 +156,9 @@ describe('a worker whose certificate has ended', () => {
 
 describe('files of control that change', () => {
   it('give operators their roles anew, and a file that is bad leaves the last good roles', async () => {
-    const { directory, pki, ports } = deployment();
+    const { directory, pki } = deployment();
     const path = join(directory, 'operators');
-    const bob = new WorkerClient(ports.management, 'bob', pki.caFile, await pki.operator('bob'));
+    const bob = new WireClient(deployment().callerAt('management', await pki.operator('bob')));
     const status = async (): Promise<Outcome> => (await bob.send('GET', '/openapi.json', null)).status;
     expect(await status()).toBe(403);
     writeFileSync(path, JSON.stringify({ ...OPERATORS, bob: { '*': 'viewer' } }));
@@ -191,7 +191,7 @@ describe('a request to the worker-facing listener', () => {
   const uploadsOf = (held: Held): Promise<unknown[]> =>
     database().query('SELECT FROM artifact_uploads WHERE log_artifact_id = $1', [artifactOf(held)]);
 
-  const HEAD = `POST /api/v3/worker-ingress/workers/w-1/sessions/${newSessionId()}/register HTTP/1.1\r\nhost: x\r\n`;
+  const HEAD = `POST ${registerPath('w-1')} HTTP/1.1\r\nhost: x\r\n`;
 
   it.each([
     [
@@ -240,7 +240,7 @@ describe('a request to the worker-facing listener', () => {
   );
 
   it('gets no compressed answer, whatever it accepts', async () => {
-    const client = callerOf('w-1', await deployment().pki.worker('w-1'));
+    const client = deployment().client(await deployment().pki.worker('w-1'));
     const answer = await client.send('POST', '/', null, { 'accept-encoding': 'gzip, br' });
     expect(answer.headers['content-encoding']).toBeUndefined();
     client.close();

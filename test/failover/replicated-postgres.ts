@@ -3,13 +3,13 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { migrate, PROCESS_ROLES, type ProcessRole } from '@valise/authority';
+import { migrate, type ProcessRole } from '@valise/authority';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../apps/cli/src/demo/embedded-postgres.js';
-import { provideTemplate } from '../support/postgres.js';
+import { provideTemplate } from '../support/postgres-server.js';
+import { Relay } from '../support/relay.js';
+import { allowLogins, urlAs } from '../support/role-logins.js';
 import { until } from '../support/until.js';
-import { Gateway } from './gateway.js';
 
-const ROLE_PASSWORD = 'valise-test-role';
 const PASSWORD_FILE = 'superuser-password';
 // Nothing is asked of the machine's disk: a crash of the machine is not what is played here.
 const SETTINGS = { fsync: 'off', full_page_writes: 'on', synchronous_commit: 'remote_apply' };
@@ -24,7 +24,8 @@ export class ReplicatedPostgres {
     private readonly directory: string,
     private readonly primary: EmbeddedPostgres,
     private readonly standby: EmbeddedPostgres,
-    private readonly gateway: Gateway,
+    /** As a virtual address or a proxy is in front of a cluster. */
+    private readonly address: Relay,
   ) {}
 
   static async start(): Promise<ReplicatedPostgres> {
@@ -41,12 +42,10 @@ export class ReplicatedPostgres {
     });
     try {
       await migrate(primary.url);
-      for (const role of PROCESS_ROLES) {
-        await ask(primary.url, `ALTER ROLE ${role} LOGIN PASSWORD '${ROLE_PASSWORD}'`);
-      }
+      await withClient(primary.url, allowLogins);
       const standby = await startStandby(directory, primary);
       await followed(primary);
-      return new ReplicatedPostgres(directory, primary, standby, await Gateway.open(primary.port));
+      return new ReplicatedPostgres(directory, primary, standby, await Relay.open(primary));
     } catch (error) {
       await primary.stop();
       throw error;
@@ -55,15 +54,12 @@ export class ReplicatedPostgres {
 
   /** As one of the product's roles, at the address that stays. */
   url(role: ProcessRole): string {
-    const url = new URL(this.adminUrl);
-    url.username = role;
-    url.password = ROLE_PASSWORD;
-    return url.href;
+    return urlAs(role, this.adminUrl);
   }
 
   get adminUrl(): string {
     const url = new URL(this.primary.url);
-    url.port = String(this.gateway.port);
+    url.port = String(this.address.port);
     return url.href;
   }
 
@@ -84,7 +80,7 @@ export class ReplicatedPostgres {
   /** The primary is gone from one moment to the next; the address leads to the standby, which is read-only yet. */
   crash(): void {
     process.kill(this.primary.pid, 'SIGQUIT');
-    this.gateway.pointTo(this.standby.port);
+    this.address.pointTo(this.standby);
   }
 
   /** The standby is the primary. */
@@ -107,11 +103,11 @@ export class ReplicatedPostgres {
       durable: false,
       settings: { ...SETTINGS, synchronous_standby_names: '' },
     });
-    this.gateway.pointTo(this.restored.port);
+    this.address.pointTo(this.restored);
   }
 
   async stop(): Promise<void> {
-    await this.gateway.close();
+    await this.address.close();
     await this.restored?.stop();
     await this.standby.stop();
     await this.primary.stop();

@@ -7,8 +7,7 @@ import { PlainAddress } from '../support/plain-address.js';
 import { useDatabase } from '../support/postgres.js';
 import { plainSpec, PROJECT, publication } from '../support/published-task.js';
 import { report, verification } from '../support/verification.js';
-import { wireCaller } from '../support/wire-connection.js';
-import { newSessionId, registration } from '../support/worker-session.js';
+import { newSessionId, registration, sessionPath } from '../support/worker-session.js';
 import { HostileConnection } from './hostile-connection.js';
 import { CANARY, requestCases, type RequestCase, type Target } from './request-cases.js';
 
@@ -23,7 +22,6 @@ async function targetsOf(): Promise<Target[]> {
   const worker = await deployment().playedWorker('hostile');
   await deployment().run();
   const held: Held = await worker.hold();
-  const ingress = `/api/v3/worker-ingress/workers/hostile/sessions/`;
   const bodies: Record<string, unknown> = {
     register: registration(),
     heartbeat: { ...registration(), generation: worker.generation, expectedVersion: 0 },
@@ -45,7 +43,10 @@ async function targetsOf(): Promise<Target[]> {
     listener: 'ingress',
     method: 'POST',
     // Half of them in a session that there is, so that contracts, fences and authentications are all met.
-    path: `${ingress}${operation.length % 2 ? worker.sessionId : newSessionId()}/${operation}`,
+    path:
+      operation.length % 2
+        ? worker.pathOf(operation)
+        : sessionPath({ workerId: 'hostile', sessionId: newSessionId() }, operation),
     body: JSON.stringify(body),
   }));
   const task = `/api/v3/projects/${PROJECT}/tasks/hostile`;
@@ -67,10 +68,10 @@ async function play(
   cases: RequestCase[],
   judge: (given: RequestCase, answer: string) => void,
 ): Promise<void> {
-  const { pki, ports } = deployment();
+  const { pki } = deployment();
   const identities = { ingress: await pki.worker('hostile'), management: await pki.operator('alice') };
   const callerOf = (listener: RequestCase['listener']) =>
-    wireCaller(ports[listener], pki.caFile, identities[listener]);
+    deployment().callerAt(listener, identities[listener]);
   const queue = cases[Symbol.iterator]();
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {

@@ -1,4 +1,5 @@
-import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { Relay } from '../support/relay.js';
 
 /** What becomes of one upload: it is cut after so many bytes of its connection, or its answer is. */
 export type Cut = number | 'answer';
@@ -10,48 +11,28 @@ export const LONGER_THAN_QUESTIONS = 128 * 1024;
 export class CuttingProxy {
   /** What was passed on to control in all. */
   bytes = 0;
-  private readonly sockets = new Set<Socket>();
+  private relay: Relay;
 
-  private constructor(
-    private readonly server: Server,
-    private readonly target: number,
-    /** Those that were not made yet. */
-    readonly cuts: Cut[],
-  ) {}
+  /** `cuts` are those that were not made yet. */
+  private constructor(readonly cuts: Cut[]) {}
 
   static async open(target: number, cuts: readonly Cut[]): Promise<CuttingProxy> {
-    const server = createServer();
-    const proxy = new CuttingProxy(server, target, [...cuts]);
-    server.on('connection', (socket) => {
-      proxy.pass(socket);
+    const proxy = new CuttingProxy([...cuts]);
+    proxy.relay = await Relay.open({ port: target }, (near, far) => {
+      proxy.pass(near, far);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return proxy;
   }
 
   get url(): string {
-    return `https://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return `https://127.0.0.1:${this.relay.port}`;
   }
 
-  async close(): Promise<void> {
-    const closed = new Promise((resolve) => this.server.close(resolve));
-    for (const socket of this.sockets) socket.destroy();
-    await closed;
+  close(): Promise<void> {
+    return this.relay.close();
   }
 
-  private pass(near: Socket): void {
-    const far = connect(this.target, '127.0.0.1');
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      this.sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('close', () => {
-        this.sockets.delete(socket);
-        other.destroy();
-      });
-    }
+  private pass(near: Socket, far: Socket): void {
     let sent = 0;
     let cut: Cut | undefined;
     near.on('data', (bytes: Buffer) => {

@@ -17,7 +17,8 @@ import { logged, Programs } from './programs.js';
 import { PROJECT, publication } from './published-task.js';
 import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
 import { until } from './until.js';
-import { type Answer, WorkerClient } from './worker-client.js';
+import { wireCaller, type WireCaller } from './wire-caller.js';
+import { type Answer, WireClient } from './wire-client.js';
 
 /** Control as a process of its own, with its database, its certificates and its mounted secrets. */
 export class Deployment {
@@ -92,7 +93,7 @@ export class Deployment {
 
   /** What the management listener answers to the operator with all rights. */
   async read(path: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
-    const client = new WorkerClient(this.ports.management, 'alice', this.pki.caFile, this.operator);
+    const client = new WireClient(this.callerAt('management', this.operator));
     try {
       return await client.send('GET', `/api/v3/${path}`, null, headers);
     } finally {
@@ -135,12 +136,17 @@ export class Deployment {
   /** A worker as the test plays it, over the wire; allowed to serve the project and in a session of its own. */
   async playedWorker(workerId = `played-${randomUUID()}`): Promise<PlayedWorker> {
     await this.allow(workerId, { labels: { worker: workerId } });
-    return PlayedWorker.register(this.caller(workerId, await this.pki.worker(workerId)));
+    return PlayedWorker.register(workerId, this.client(await this.pki.worker(workerId)));
+  }
+
+  /** Somebody with a certificate, or without one, at one of the listeners. */
+  callerAt(listener: 'ingress' | 'management', identity: IdentityFiles | null): WireCaller {
+    return wireCaller(this.ports[listener], this.pki.caFile, identity);
   }
 
   /** Somebody with a certificate who calls the worker-facing listener. */
-  caller(workerId: string, identity: IdentityFiles): WorkerClient {
-    return new WorkerClient(this.ports.ingress, workerId, this.pki.caFile, identity);
+  client(identity: IdentityFiles): WireClient {
+    return new WireClient(this.callerAt('ingress', identity));
   }
 
   allow(workerId: string, change: Partial<PutWorkerRequest> = {}): Promise<unknown> {

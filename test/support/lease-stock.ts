@@ -6,13 +6,7 @@ import type { PlayedWorker } from './played-worker.js';
 import type { TestDatabase } from './postgres.js';
 import { onlyFor, publication } from './published-task.js';
 import { until } from './until.js';
-import { postRequest, wireCaller, type WireCaller } from './wire-connection.js';
-
-/** A worker with its certificate, its session good for a day. */
-export interface StockWorker {
-  readonly worker: PlayedWorker;
-  readonly caller: WireCaller;
-}
+import { postJson } from './wire-request.js';
 
 /** References of a task, with what lies in their files. */
 export interface Material {
@@ -25,14 +19,10 @@ const DELIVERIES_OF_A_CLAIM = 8;
 const DAY_MS = 86_400_000;
 
 /** `count` workers with sessions that outlive any measurement. */
-export async function stockWorkers(deployment: Deployment, count: number): Promise<StockWorker[]> {
-  const workers: StockWorker[] = [];
+export async function stockWorkers(deployment: Deployment, count: number): Promise<PlayedWorker[]> {
+  const workers: PlayedWorker[] = [];
   for (let index = 0; index < count; index += 1) {
-    const workerId = `stock-${randomUUID()}`;
-    const worker = await deployment.playedWorker(workerId);
-    const identity = await deployment.pki.worker(workerId);
-    const caller = wireCaller(deployment.ports.ingress, deployment.pki.caFile, identity);
-    workers.push({ worker, caller });
+    workers.push(await deployment.playedWorker(`stock-${randomUUID()}`));
   }
   await deployment.database.query(
     `UPDATE worker_sessions SET expires_at_ms = clock_ms() + ${DAY_MS} WHERE worker_id LIKE 'stock-%'`,
@@ -45,14 +35,14 @@ export class LeaseStock {
   private constructor(
     private readonly database: TestDatabase,
     private readonly name: string,
-    private readonly workers: readonly StockWorker[],
+    private readonly workers: readonly PlayedWorker[],
     private readonly perWorker: number,
     private readonly request: Readonly<Record<string, unknown>>,
   ) {}
 
   static async prepare(
     deployment: Deployment,
-    workers: readonly StockWorker[],
+    workers: readonly PlayedWorker[],
     perWorker: number,
     material: Material,
   ): Promise<LeaseStock> {
@@ -76,18 +66,16 @@ export class LeaseStock {
   requestsOf(worker: number, keepAlive: boolean): Buffer[] {
     const found = this.workers[worker];
     if (!found) throw new Error('the stock has this worker');
-    const { workerId, sessionId, generation } = found.worker;
-    const path = `/api/v3/worker-ingress/workers/${workerId}/sessions/${sessionId}/secrets`;
     return Array.from({ length: this.perWorker }, (_, index) => {
       const number = worker * this.perWorker + index;
       const body = {
         ...this.request,
-        workerGeneration: generation,
+        workerGeneration: found.generation,
         runId: `${this.name}-r${number}`,
         attemptId: `${this.name}-a${number}`,
         offerId: `${this.name}-o${number}`,
       };
-      return postRequest(path, body, keepAlive);
+      return postJson(found.pathOf('secrets'), body, keepAlive);
     });
   }
 
@@ -138,11 +126,11 @@ async function copyAttempts(
   database: TestDatabase,
   attemptId: string,
   name: string,
-  workers: readonly StockWorker[],
+  workers: readonly PlayedWorker[],
   perWorker: number,
 ): Promise<void> {
   const holders = JSON.stringify(
-    workers.map(({ worker: { workerId, sessionId, generation } }) => ({ workerId, sessionId, generation })),
+    workers.map(({ workerId, sessionId, generation }) => ({ workerId, sessionId, generation })),
   );
   const copy = (table: string, changes: string): Promise<unknown> =>
     database.query(

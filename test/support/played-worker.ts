@@ -16,34 +16,38 @@ import {
   running,
   upload,
 } from './held-attempt.js';
-import type { Answer, WorkerClient } from './worker-client.js';
-import { newSessionId, registration } from './worker-session.js';
+import type { WireCaller } from './wire-caller.js';
+import type { Answer, WireClient } from './wire-client.js';
+import { newSessionId, registration, sessionPath } from './worker-session.js';
 
 /** A worker in a session, as a test plays it over the wire. */
 export class PlayedWorker {
   private constructor(
-    readonly client: WorkerClient,
+    readonly client: WireClient,
+    readonly workerId: string,
     readonly sessionId: string,
     readonly generation: number,
   ) {}
 
-  static async register(client: WorkerClient): Promise<PlayedWorker> {
+  static async register(workerId: string, client: WireClient): Promise<PlayedWorker> {
     const sessionId = newSessionId();
-    const { json } = await client.call(sessionId, 'register', registration({ leaseDurationMs: 60_000 }));
+    const path = sessionPath({ workerId, sessionId }, 'register');
+    const { json } = await client.post(path, registration({ leaseDurationMs: 60_000 }));
     const { generation } = readBody(SessionRegisterResponse, json, 'control_answer_invalid');
-    return new PlayedWorker(client, sessionId, generation);
+    return new PlayedWorker(client, workerId, sessionId, generation);
   }
 
-  get workerId(): string {
-    return this.client.workerId;
+  /** For connections of its own making. */
+  get caller(): WireCaller {
+    return this.client.caller;
   }
 
   pathOf(operation: string): string {
-    return `/api/v3/worker-ingress/workers/${this.workerId}/sessions/${this.sessionId}/${operation}`;
+    return sessionPath(this, operation);
   }
 
   call(operation: string, body: unknown): Promise<Answer> {
-    return this.client.call(this.sessionId, operation, body);
+    return this.client.post(this.pathOf(operation), body);
   }
 
   /** Asks for an offer with an id and a token of its own, or with those given. */
@@ -90,7 +94,8 @@ export class PlayedWorker {
 
   /** What this worker would hold, were the claim its own. */
   heldBy(offer: Offer, leaseToken: string): Held {
-    const worker = { workerId: this.workerId, sessionId: this.sessionId, generation: this.generation };
+    const { workerId, sessionId, generation } = this;
+    const worker = { workerId, sessionId, generation };
     return { worker, offer, fence: fenceOf(worker, offer, leaseToken) };
   }
 }

@@ -13,7 +13,8 @@ import { Transport } from '../../apps/control/src/tls/transport.js';
 import type { TransportFacts } from '../../apps/control/src/tls/transport-facts.js';
 import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
 import { until } from './until.js';
-import { type Outcome, wireCaller, WireConnection } from './wire-connection.js';
+import { wireCaller } from './wire-caller.js';
+import { type Outcome, WireConnection } from './wire-connection.js';
 
 export const HOUR_MS = 3_600_000;
 

@@ -5,21 +5,21 @@ export interface Verification {
   /** Calls of a random history. */
   readonly operations: number;
   readonly seed: number;
-  /** Attempts in the tables whose plans are looked at. */
+  /** In the tables whose plans are looked at. */
   readonly attempts: number;
-  /** How often a standby is promoted under load. */
+  /** Of a standby, under load. */
   readonly promotions: number;
-  /** How often each boundary of the crash matrix is killed at. */
+  /** At each boundary of the crash matrix. */
   readonly crashes: number;
-  /** Hostile requests to a running control. */
+  /** Hostile ones, to a running control. */
   readonly requests: number;
-  /** How often the upload of a log is cut. */
+  /** In the upload of a log. */
   readonly cuts: number;
-  /** What a task writes that writes too much, in bytes. */
+  /** Of a task that writes too much. */
   readonly outputBytes: number;
-  /** How long a task says nothing that says nothing for long, in milliseconds. */
+  /** Of a task that is silent for long. */
   readonly silenceMs: number;
-  /** Whether deadlines of more than ten seconds are waited for. */
+  /** Whether those of more than ten seconds are waited for. */
   readonly longDeadlines: boolean;
   /** A file for what was measured; null where nobody reads it. */
   readonly report: string | null;

@@ -1,14 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
-
-/** Who connects where, in PEM; without a certificate it is nobody. */
-export interface WireCaller {
-  readonly port: number;
-  readonly ca: Buffer;
-  readonly cert?: Buffer;
-  readonly key?: Buffer;
-}
+import type { WireCaller } from './wire-caller.js';
 
 /** What came back: the status, and how long head and body were. */
 export interface WireAnswer {
@@ -127,26 +118,4 @@ export class WireConnection {
     this.#waiting = null;
     waiting?.resolve(answer);
   }
-}
-
-/** Who has this certificate, or none, at a listener whose certificate `caFile` vouches for. */
-export function wireCaller(port: number, caFile: string, identity: IdentityFiles | null): WireCaller {
-  return {
-    port,
-    ca: readFileSync(caFile),
-    ...(identity && { cert: readFileSync(identity.certificateFile), key: readFileSync(identity.keyFile) }),
-  };
-}
-
-/** A whole POST of a JSON body. */
-export function postRequest(path: string, body: unknown, keepAlive: boolean): Buffer {
-  const json = JSON.stringify(body);
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    'host: 127.0.0.1',
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(json)}`,
-    ...(keepAlive ? [] : ['connection: close']),
-  ];
-  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${json}`);
 }

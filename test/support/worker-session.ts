@@ -20,6 +20,11 @@ export interface TestWorker extends WorkerSessionKey {
   readonly generation: number;
 }
 
+/** Where a worker calls an operation in its session. */
+export function sessionPath({ workerId, sessionId }: WorkerSessionKey, operation: string): string {
+  return `/api/v3/worker-ingress/workers/${workerId}/sessions/${sessionId}/${operation}`;
+}
+
 /** A UUIDv7 larger than every one before. */
 export function newSessionId(): string {
   newest = Math.max(Date.now() * IDS_PER_MS, newest + 1);

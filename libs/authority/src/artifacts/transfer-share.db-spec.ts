@@ -1,4 +1,3 @@
-import { Client } from 'pg';
 import { type Held, upload } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import { until } from '../../../../test/support/until.js';
@@ -22,18 +21,9 @@ async function* oneChunk(): AsyncGenerator<Buffer> {
   yield await Promise.resolve(Buffer.from('log'));
 }
 
-/** Until it is called, no chunk of a log can be written. */
-async function holdChunks(): Promise<() => Promise<void>> {
-  const client = new Client({ connectionString: database().adminUrl });
-  client.on('error', () => undefined);
-  await client.connect();
-  await client.query('BEGIN');
-  await client.query('LOCK TABLE valise.artifact_chunks IN EXCLUSIVE MODE');
-  return async () => {
-    await client.query('ROLLBACK');
-    await client.end();
-  };
-}
+/** Until the answer is called, no chunk of a log can be written. */
+const holdChunks = (): Promise<() => Promise<void>> =>
+  database().hold('LOCK TABLE artifact_chunks IN EXCLUSIVE MODE');
 
 const busy = (): number => world().transactions.poolUse.open - world().transactions.poolUse.idle;
 

@@ -220,16 +220,13 @@ describe('a transaction', () => {
   });
 
   it('does not wait for a lock for ever', async () => {
-    const other = new Client({ connectionString: database().adminUrl });
-    await other.connect();
-    await other.query('BEGIN');
-    await other.query('SELECT count FROM public.counters WHERE id = 1 FOR UPDATE');
+    const release = await database().hold('SELECT count FROM public.counters WHERE id = 1 FOR UPDATE');
     const outcome = runner.run(COMMITTED, (tx) => add(tx));
     await expect(outcome).rejects.toMatchObject({
       code: 'worker_ingress_unavailable',
       facts: { sqlState: '55P03' },
     });
-    await other.end();
+    await release();
   });
 
   it('is not committed when its work hides a fault from it', async () => {

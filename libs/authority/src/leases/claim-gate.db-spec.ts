@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
 import { ValiseError } from '@valise/contracts/failure';
 import {
   completion,
@@ -43,14 +42,11 @@ const CALLS: [string, Call, string][] = [
 
 /** Runs `act` while somebody else has the run, so that whatever asks for its lock waits for ever. */
 async function whileLocked<T>(held: Held, act: () => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: database().adminUrl, options: '-c search_path=valise' });
-  await client.connect();
+  const release = await database().hold('SELECT FROM runs WHERE run_id = $1 FOR UPDATE', [held.fence.runId]);
   try {
-    await client.query('BEGIN');
-    await client.query('SELECT FROM runs WHERE run_id = $1 FOR UPDATE', [held.fence.runId]);
     return await act();
   } finally {
-    await client.end();
+    await release();
   }
 }
 

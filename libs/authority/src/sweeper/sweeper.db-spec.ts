@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
 import { completion, type Held, renewal, upload } from '../../../../test/support/held-attempt.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import { OPERATOR, plainSpec, PROJECT, publication } from '../../../../test/support/published-task.js';
@@ -205,19 +204,10 @@ describe('the sweeper', () => {
 });
 
 describe('a run that others have', () => {
-  const lockRun = async (held: Held) => {
-    const client = new Client({
-      connectionString: database().adminUrl,
-      options: '-c search_path=valise',
-      application_name: 'keeper',
-    });
-    await client.connect();
-    await client.query('BEGIN');
-    await client.query('SELECT FROM runs WHERE run_id = $1 FOR UPDATE', [held.fence.runId]);
-    return client;
-  };
+  const lockRun = (held: Held) =>
+    database().hold('SELECT FROM runs WHERE run_id = $1 FOR UPDATE', [held.fence.runId]);
   const sweeperWaits = () =>
-    until('the sweeper to stand in line behind the keeper', async () => {
+    until('the sweeper to stand in line', async () => {
       const waiting = await database().query(
         `SELECT FROM pg_stat_activity WHERE application_name = 'valise_sweeper' AND wait_event_type = 'Lock'`,
       );
@@ -227,11 +217,10 @@ describe('a run that others have', () => {
   it('is waited for, so that nobody who comes again and again keeps the sweeper off', async () => {
     const held = await world().held('running');
     await world().expireLease(held);
-    const keeper = await lockRun(held);
+    const release = await lockRun(held);
     const sweep = world().sweeper.sweep();
     await sweeperWaits();
-    await keeper.query('COMMIT');
-    await keeper.end();
+    await release();
     expect(await sweep).toMatchObject({ ended: 1, waiting: 0, failures: [] });
   });
 
@@ -240,11 +229,11 @@ describe('a run that others have', () => {
     const other = await world().held('running');
     await world().expireLease(kept);
     await world().expireLease(other);
-    const keeper = await lockRun(kept);
+    const release = await lockRun(kept);
     try {
       expect(await world().sweeper.sweep()).toMatchObject({ ended: 1, waiting: 1, failures: [] });
     } finally {
-      await keeper.end();
+      await release();
     }
     expect(await world().sweeper.sweep()).toMatchObject({ ended: 1, waiting: 0 });
   });

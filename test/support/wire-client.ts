@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
+import type { WireCaller } from './wire-caller.js';
 
 export interface Answer {
   readonly status: number;
@@ -12,26 +11,16 @@ export interface Answer {
 }
 
 /** A caller of control over real mutual TLS, which may say anything. */
-export class WorkerClient {
+export class WireClient {
   private readonly agent: Agent;
 
-  constructor(
-    private readonly port: number,
-    readonly workerId: string,
-    caFile: string,
-    identity: IdentityFiles,
-  ) {
-    this.agent = new Agent({
-      keepAlive: true,
-      ca: readFileSync(caFile),
-      cert: readFileSync(identity.certificateFile),
-      key: readFileSync(identity.keyFile),
-    });
+  constructor(readonly caller: WireCaller) {
+    const { ca, cert, key } = caller;
+    this.agent = new Agent({ keepAlive: true, ca, cert, key });
   }
 
-  /** Calls a route of a session; of this worker's own, unless another is named. */
-  call(sessionId: string, operation: string, body: unknown, workerId = this.workerId): Promise<Answer> {
-    const path = `/api/v3/worker-ingress/workers/${workerId}/sessions/${sessionId}/${operation}`;
+  /** A POST of a JSON body. */
+  post(path: string, body: unknown): Promise<Answer> {
     return this.send('POST', path, Buffer.from(JSON.stringify(body)), { 'content-type': 'application/json' });
   }
 
@@ -42,7 +31,7 @@ export class WorkerClient {
     headers: Record<string, string> = {},
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const options = { host: '127.0.0.1', port: this.port, method, path, agent: this.agent };
+      const options = { host: '127.0.0.1', port: this.caller.port, method, path, agent: this.agent };
       const call = request(
         { ...options, headers: { ...headers, ...(body && { 'content-length': body.length }) } },
         (answer) => {
