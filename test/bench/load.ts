@@ -1,6 +1,8 @@
-import { WireConnection, type WireCaller } from '../support/wire-connection.js';
-import type { LeaseStock, StockWorker } from '../support/lease-stock.js';
-import { cpuMsOf, residentMiB } from './process-cost.js';
+import type { LeaseStock } from '../support/lease-stock.js';
+import type { PlayedWorker } from '../support/played-worker.js';
+import { cpuMsOf, residentMiB } from '../support/process-stat.js';
+import type { WireCaller } from '../support/wire-caller.js';
+import { WireConnection } from '../support/wire-connection.js';
 
 /** A server that answers deliveries. */
 export interface Server {
@@ -33,7 +35,7 @@ export interface Sample {
 export async function measure(
   server: Server,
   stock: LeaseStock,
-  workers: readonly StockWorker[],
+  workers: readonly PlayedWorker[],
   shape: LoadShape,
 ): Promise<Sample> {
   await stock.refill();

@@ -1,4 +1,4 @@
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { pipeBoth, Relay } from '../support/relay.js';
 
 /** Messages of the protocol without a type byte: the start-up message, and those before it. */
 const LENGTH_BYTES = 4;
@@ -15,27 +15,27 @@ export class StatementRecorder {
   readonly statements: RecordedStatement[] = [];
   /** How often a client waited for the server's answer. */
   roundTrips = 0;
-  readonly #sockets = new Set<Socket>();
+  private relay: Relay;
 
-  private constructor(
-    private readonly server: Server,
-    private readonly target: URL,
-  ) {}
+  private constructor(private readonly target: URL) {}
 
   static async open(url: string): Promise<StatementRecorder> {
-    const server = createServer();
-    const recorder = new StatementRecorder(server, new URL(url));
-    server.on('connection', (socket) => {
-      recorder.#pass(socket);
+    const recorder = new StatementRecorder(new URL(url));
+    const { hostname: host, port } = recorder.target;
+    recorder.relay = await Relay.open({ host, port: Number(port) }, (near, far) => {
+      const reader = new FrontendReader(recorder);
+      near.on('data', (chunk: Buffer) => {
+        reader.take(chunk);
+      });
+      pipeBoth(near, far);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return recorder;
   }
 
   /** The same database by way of this address. */
   get url(): string {
     const url = new URL(this.target.href);
-    url.host = `127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    url.host = `127.0.0.1:${this.relay.port}`;
     return url.href;
   }
 
@@ -45,31 +45,8 @@ export class StatementRecorder {
     this.roundTrips = 0;
   }
 
-  async close(): Promise<void> {
-    const closed = new Promise((resolve) => this.server.close(resolve));
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
-  }
-
-  #pass(near: Socket): void {
-    const far = connect(Number(this.target.port), this.target.hostname);
-    const reader = new FrontendReader(this);
-    near.on('data', (chunk: Buffer) => {
-      reader.take(chunk);
-    });
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      this.#sockets.add(socket);
-      socket.setNoDelay(true);
-      socket.on('error', () => undefined);
-      socket.once('close', () => {
-        this.#sockets.delete(socket);
-        other.destroy();
-      });
-      socket.pipe(other);
-    }
+  close(): Promise<void> {
+    return this.relay.close();
   }
 }
 

@@ -1,5 +1,6 @@
-import type { BenchReport, Row } from './bench.js';
+import type { BenchReport } from './bench.js';
 import type { Figure } from './figures.js';
+import type { Row } from './row.js';
 
 /** The report as tables of ratios, for docs/performance.md. */
 export function toTables(report: BenchReport): string {

@@ -8,12 +8,12 @@ import { LAUNCH_SCRIPT, LAUNCH_SHELL } from '../../apps/worker/src/execution/lau
 import { UNPRIVILEGED } from '../../apps/worker/src/execution/unprivileged.js';
 import { Deployment } from '../support/deployment.js';
 import { TestDatabase } from '../support/postgres.js';
+import { cpuMsOf } from '../support/process-stat.js';
 import { logged } from '../support/programs.js';
 import { onlyFor, PROJECT, publication } from '../support/published-task.js';
 import { until } from '../support/until.js';
 import { figureOf, type Figure } from './figures.js';
 import { bundleOf } from './material.js';
-import { cpuMsOf } from './process-cost.js';
 
 /** What a worker spends on short tasks, beside a program that only starts the same command. */
 export interface Throughput {
@@ -31,15 +31,14 @@ export interface Throughput {
 const TASKS = 500;
 const WARM_UP_TASKS = 50;
 const SLOTS = 16;
-const ROUNDS = 3;
 const WORKER = 'throughput';
 const COMMAND = '/bin/true';
 const BUNDLE_KIB = 16;
 const DEADLINE_MS = 600_000;
 const PATIENCE = { deadlineMs: DEADLINE_MS, everyMs: 20 };
 
-/** 500 tasks of nothing, with a bundle of 16 KiB each, through one worker with 16 slots; in three rounds. */
-export async function measureThroughput(): Promise<Throughput> {
+/** 500 tasks of nothing, with a bundle of 16 KiB each, through one worker with 16 slots. */
+export async function measureThroughput(rounds: number): Promise<Throughput> {
   const database = await TestDatabase.create();
   const deployment = await Deployment.start(database);
   try {
@@ -48,18 +47,18 @@ export async function measureThroughput(): Promise<Throughput> {
     const worker = await deployment.startWorker(WORKER, { VALISE_SLOTS: String(SLOTS) });
     await logged(worker, 'registered');
     await measureTasks(deployment, worker, taskId, WARM_UP_TASKS);
-    const rounds: { workerMs: number; startMs: number; tasksPerSecond: number }[] = [];
-    while (rounds.length < ROUNDS) {
+    const samples: { workerMs: number; startMs: number; tasksPerSecond: number }[] = [];
+    while (samples.length < rounds) {
       const startMs = await measureStarts();
-      rounds.push({ startMs, ...(await measureTasks(deployment, worker, taskId, TASKS)) });
+      samples.push({ startMs, ...(await measureTasks(deployment, worker, taskId, TASKS)) });
     }
     return {
       tasks: TASKS,
       slots: SLOTS,
-      workerMs: figureOf(rounds.map(({ workerMs }) => workerMs)),
-      startMs: figureOf(rounds.map(({ startMs }) => startMs)),
-      beyondStartMs: figureOf(rounds.map(({ workerMs, startMs }) => workerMs - startMs)),
-      tasksPerSecond: figureOf(rounds.map(({ tasksPerSecond }) => tasksPerSecond)),
+      workerMs: figureOf(samples.map(({ workerMs }) => workerMs)),
+      startMs: figureOf(samples.map(({ startMs }) => startMs)),
+      beyondStartMs: figureOf(samples.map(({ workerMs, startMs }) => workerMs - startMs)),
+      tasksPerSecond: figureOf(samples.map(({ tasksPerSecond }) => tasksPerSecond)),
     };
   } finally {
     await deployment.stop();

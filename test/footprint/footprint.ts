@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Program } from '../../apps/cli/src/demo/program.js';
 import { figureOf, type Figure } from '../bench/figures.js';
-import { residentMiB } from '../bench/process-cost.js';
 import { programFile } from '../support/built-program.js';
 import { Deployment } from '../support/deployment.js';
 import { TestDatabase } from '../support/postgres.js';
+import { ageMs, residentMiB } from '../support/process-stat.js';
 import { logged } from '../support/programs.js';
 import { onlyFor, publication } from '../support/published-task.js';
 import { until } from '../support/until.js';
-import { ageMs, CENSUS_SETTING, loadedBy, sizeOf, type Loaded } from './running-program.js';
+import { CENSUS_SETTING, loadedBy, sizeOf, type Loaded } from './running-program.js';
 
 /** What one kind of program takes, over the rounds. */
 export interface Takes {

@@ -1,0 +1,55 @@
+import { performanceOf, ratioOf, type Figure, type Performance } from './figures.js';
+import type { LoadShape, Sample } from './load.js';
+
+/** One load, done by Valise and by what it is compared with. */
+export interface Row {
+  readonly name: string;
+  readonly connections: number;
+  readonly keepAlive: boolean;
+  readonly answerBytes: number;
+  readonly valise: Performance;
+  readonly other: Performance;
+  /** Valise over the other, round by round. */
+  readonly cpuRatio: Figure;
+  readonly p99Ratio: Figure;
+  readonly throughputRatio: Figure;
+}
+
+export function rowOf(
+  name: string,
+  { connections, keepAlive }: LoadShape,
+  valise: readonly Sample[],
+  other: readonly Sample[],
+): Row {
+  return {
+    name,
+    connections,
+    keepAlive,
+    answerBytes: valise[0]?.answerBytes ?? 0,
+    valise: performanceOf(valise),
+    other: performanceOf(other),
+    cpuRatio: ratioOf(valise, other, ({ cpuMsPerRequest }) => cpuMsPerRequest),
+    p99Ratio: ratioOf(valise, other, ({ p99Ms }) => p99Ms),
+    throughputRatio: ratioOf(valise, other, ({ requestsPerSecond }) => requestsPerSecond),
+  };
+}
+
+/** What is said of a row once it is measured. */
+export function lineOf({ name, connections, keepAlive, cpuRatio, p99Ratio }: Row): string {
+  const how = keepAlive ? 'keep-alive' : 'a handshake each';
+  return `${name}, ${connections} connections, ${how}: CPU ${cpuRatio.median.toFixed(2)} ×, p99 ${p99Ratio.median.toFixed(2)} ×`;
+}
+
+/** So many rounds of both; in turn the one or the other begins. */
+export async function interleaved(
+  rounds: number,
+  [one, other]: readonly [() => Promise<Sample>, () => Promise<Sample>],
+): Promise<[Sample[], Sample[]]> {
+  const samples: [Sample[], Sample[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    if (round % 2 === 0) samples[1].push(await other());
+    samples[0].push(await one());
+    if (round % 2 === 1) samples[1].push(await other());
+  }
+  return samples;
+}
