@@ -49,7 +49,7 @@ export async function runBench(options: BenchOptions): Promise<BenchReport> {
       roundTripsPerDelivery: protocol.roundTrips,
       rows,
       growth,
-      masking: measureMasking(options.rounds),
+      masking: await measureMasking(options.rounds),
       tasks: await measureThroughput(options.rounds),
       memory: { idleMiB, loadedMiB, ratio: loadedMiB / idleMiB },
     };

@@ -9,14 +9,12 @@ const PAUSE_MS = 200;
 
 /** The masked output of one attempt, on its way to a file of its own. */
 export class LogArtifact {
-  readonly #order: OutputOrder;
+  readonly #order = new OutputOrder();
 
   constructor(
     private readonly file: LogFile,
     private readonly patterns: MaskPatterns,
-  ) {
-    this.#order = new OutputOrder(patterns);
-  }
+  ) {}
 
   /** Takes the stream to its end, or to where it is broken off. A slow disk slows the task down. */
   async collect(name: LogStream, stream: Readable): Promise<void> {
@@ -27,8 +25,7 @@ export class LogArtifact {
         clearTimeout(pause);
         const output = chunk as Buffer;
         try {
-          await this.patterns.prepare();
-          this.#order.push(name, output);
+          this.#order.push(name, output, await this.patterns.prepare());
         } finally {
           output.fill(0);
         }

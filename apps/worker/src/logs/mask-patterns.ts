@@ -54,14 +54,9 @@ export class MaskPatterns {
    * that takes a while, and the leases of other slots are renewed meanwhile.
    * @throws once the values are forgotten
    */
-  async prepare(): Promise<void> {
+  async prepare(): Promise<Searches> {
     await (this.#prepared ??= inSlices(this.#making));
     if (this.#isForgotten) throw new Error('the values are forgotten');
-  }
-
-  /** What `prepare` has not made is made at once. */
-  get searches(): Searches {
-    while (this.#making.next().done !== true);
     return this.#searches;
   }
 

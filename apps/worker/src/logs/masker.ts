@@ -1,5 +1,5 @@
 import { offHeap } from '@valise/contracts/process';
-import type { MaskPatterns } from './mask-patterns.js';
+import type { Searches } from './mask-patterns.js';
 import { MaskSpans } from './mask-spans.js';
 import { StreamSearch, UnbrokenSearch } from './mask-search.js';
 
@@ -29,8 +29,7 @@ export class Masker<Arrival> {
   /** Which arrival the bytes from an offset on came with, from the first that is held. */
   readonly #arrivals: { readonly from: number; readonly arrival: Arrival }[] = [];
 
-  constructor(patterns: MaskPatterns) {
-    const { asItIs, unbroken } = patterns.searches;
+  constructor({ asItIs, unbroken }: Searches) {
     this.#searches = asItIs.length === 0 ? [] : [new StreamSearch(asItIs), new UnbrokenSearch(unbroken)];
   }
 

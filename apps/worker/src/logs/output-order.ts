@@ -1,5 +1,5 @@
 import { writeLogRecords, type LogStream } from '@valise/contracts/documents';
-import type { MaskPatterns } from './mask-patterns.js';
+import type { Searches } from './mask-patterns.js';
 import { Masker, type Piece } from './masker.js';
 
 /** What one stream may run ahead of what the other holds back, as it takes memory. In bytes. */
@@ -25,11 +25,9 @@ export class OutputOrder {
   readonly #sides: Side[] = [];
   #arrived = 0;
 
-  constructor(private readonly patterns: MaskPatterns) {}
-
-  /** The chunk stays the caller's to zero. */
-  push(stream: LogStream, chunk: Uint8Array): void {
-    const side = this.#sideOf(stream);
+  /** The chunk stays the caller's to zero; `searches` are the attempt's. */
+  push(stream: LogStream, chunk: Uint8Array, searches: Searches): void {
+    const side = this.#sideOf(stream, searches);
     wait(side, side.masker.push(chunk, { order: this.#arrived, atMs: Date.now() }));
     this.#arrived += 1;
     if (side.waitingBytes > MAX_WAITING_BYTES) this.#sides.filter((other) => other !== side).forEach(pause);
@@ -77,10 +75,10 @@ export class OutputOrder {
     return this.#sides.find((side) => side.stream === stream);
   }
 
-  #sideOf(stream: LogStream): Side {
+  #sideOf(stream: LogStream, searches: Searches): Side {
     let side = this.#known(stream);
     if (!side) {
-      side = { stream, masker: new Masker(this.patterns), waiting: [], waitingBytes: 0 };
+      side = { stream, masker: new Masker(searches), waiting: [], waitingBytes: 0 };
       this.#sides.push(side);
     }
     return side;
