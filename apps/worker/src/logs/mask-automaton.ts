@@ -1,14 +1,14 @@
 import { MaskTrie, ROOT } from './mask-trie.js';
 
 const { imul } = Math;
-/** How many bytes one look of the skipping takes in. */
+/** How many bytes decide how far a leap goes. */
 const GRAM = 3;
 const MIN_SLOTS_LOG2 = 8;
 const MAX_SLOTS_LOG2 = 16;
-/** Of all tables, for each node; and for each that does not follow its parent. */
+/** What all tables together use for a node, and what they use besides for one that does not follow its parent. */
 const NODE_BYTES = 8;
 const BRANCH_BYTES = 40;
-/** After so many patterns, or nodes, the maker may rest. */
+/** After so many patterns, or nodes, others may have their turn. */
 const STEP = 1024;
 
 /** A form of a value, as it may stand in the output. */
@@ -20,8 +20,8 @@ export interface Pattern {
   readonly endings?: readonly Uint8Array[];
 }
 
-/** What an automaton takes of memory for the pattern at most, in bytes; and 64 KiB for all of them. */
-export function roomFor({ bytes, endings = [] }: Pattern): number {
+/** The most memory that an automaton uses for the pattern, in bytes. Its leaps use 64 KiB at most, however many patterns it has. */
+export function maxBytesOf({ bytes, endings = [] }: Pattern): number {
   const length = endings.reduce((sum, ending) => sum + ending.length, bytes.length);
   return NODE_BYTES * length + BRANCH_BYTES * (1 + endings.length);
 }
@@ -31,17 +31,17 @@ export const IDENTITY = Uint8Array.from({ length: 256 }, (_none, byte) => byte);
 
 /**
  * Finds every occurrence of many byte patterns in one pass (Aho–Corasick), and leaps over what cannot begin one
- * (Wu–Manber). The time is linear in the text, whatever text and patterns are; memory is what there is
- * `roomFor`.
+ * (Wu–Manber). Its time is linear in the length of the text, whatever text and patterns are; its memory is at most the sum of
+ * `maxBytesOf` its patterns, and the leaps.
  */
 export class MaskAutomaton {
   readonly #minLength: number;
-  /** For each three bytes how far the next possible beginning is away at least, from the window they end. */
+  /** By the hash of three bytes: when these end a window of `#minLength`, how far it may move on without passing a beginning. */
   readonly #leaps: Uint8Array;
   readonly #trie: MaskTrie;
   /** The node of the longest suffix that another pattern begins with. */
   readonly #fail: Int32Array;
-  /** The longest match that ends at the node, as a place in the list of all lengths; the first length is 0, for none. */
+  /** The longest match that ends at the node, as an index into `#lengths`; the length at 0 is 0, for none. */
   readonly #longest: Uint16Array;
   readonly #lengths: Int32Array;
 
@@ -60,8 +60,8 @@ export class MaskAutomaton {
   }
 
   /**
-   * Takes patterns of three bytes and more, a step at a time; nothing of them is left in it when it is not made to the end.
-   * `fold` makes bytes equal that count as equal.
+   * Made of patterns of three bytes and more, in steps; when the making is broken off, nothing of them is left in it. Bytes
+   * that `fold` maps to the same byte count as equal.
    */
   static *make(patterns: readonly Pattern[], fold: Uint8Array): Generator<void, MaskAutomaton> {
     const automaton = new MaskAutomaton(yield* sizeOf(patterns), fold);
@@ -76,7 +76,7 @@ export class MaskAutomaton {
     }
   }
 
-  /** Reads on from `node`, and tells of the longest match wherever some end. Gives back the node after the text. */
+  /** Reads on from `node`, and reports the longest match wherever any ends. Returns the node after the text. */
   scan(node: number, text: Uint8Array, found: (end: number, length: number) => void): number {
     let at = node;
     for (let index = 0; index < text.length;) {
@@ -97,7 +97,7 @@ export class MaskAutomaton {
     return this.#trie.depthOf(node);
   }
 
-  /** What it takes of memory, in bytes. */
+  /** The memory that it uses, in bytes. */
   get byteLength(): number {
     return this.#tables.reduce((sum, table) => sum + table.byteLength, this.#trie.byteLength);
   }
@@ -152,7 +152,7 @@ export class MaskAutomaton {
     }
   }
 
-  /** The node that the bytes lead to from `node`, where a match of the length ends that stands at that place. */
+  /** The node that the bytes lead to from `node`; a match ends there, of the length at `place`. */
   #extend(node: number, bytes: Uint8Array, place = 0): number {
     let at = node;
     for (const byte of bytes) at = this.#trie.grow(at, this.fold[byte] ?? 0);
@@ -160,7 +160,7 @@ export class MaskAutomaton {
     return at;
   }
 
-  /** No leap passes the beginning of the pattern. */
+  /** No leap passes a beginning of the pattern. */
   #shortenLeaps(bytes: Uint8Array): void {
     const furthest = this.#minLength - GRAM;
     for (let at = 0; at <= furthest; at += 1) {
@@ -169,7 +169,7 @@ export class MaskAutomaton {
     }
   }
 
-  /** In the order of their depths, so that a node's suffixes are linked before it. */
+  /** By depth, so that a node's suffixes are linked before the node. */
   *#link(): Generator<void> {
     const trie = this.#trie;
     for (const [at, node] of (yield* trie.byDepth()).entries()) {
@@ -182,11 +182,11 @@ export class MaskAutomaton {
   }
 }
 
-/** What an automaton of some patterns needs room for. */
+/** How large the tables of an automaton have to be. */
 interface Size {
   readonly patterns: number;
   readonly bytes: number;
-  /** How often bytes of patterns may go on where others do not. */
+  /** The most nodes that do not follow their parent. */
   readonly branches: number;
   readonly minLength: number;
   /** Of all matches, each once, and 0. */

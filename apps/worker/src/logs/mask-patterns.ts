@@ -1,11 +1,11 @@
 import { inSlices } from '../clock/in-slices.js';
 import { offHeap } from '@valise/contracts/process';
-import { IDENTITY, MaskAutomaton, roomFor, type Pattern } from './mask-automaton.js';
+import { IDENTITY, MaskAutomaton, maxBytesOf, type Pattern } from './mask-automaton.js';
 import { base64Forms, digitForms, distinct, writtenForms } from './mask-forms.js';
 
 /** Shorter values would mask half of every log; they are counted instead. In bytes. */
 export const MIN_MASKED_BYTES = 6;
-/** What the automata of an attempt take of memory at most. In bytes. */
+/** The most memory that the automata of an attempt use. In bytes. */
 const MAX_BYTES = 31 * 1024 * 1024;
 const LF = 0x0a;
 const CR = 0x0d;
@@ -100,24 +100,24 @@ function* searchesFor(values: readonly Uint8Array[]): Generator<void, Searches> 
   }
 }
 
-/** What the automata may still take of memory. */
+/** The memory that the automata may still use. */
 class Room {
   #bytes = MAX_BYTES;
 
-  /** The parts themselves have theirs, and so has the first form of them with digits, of two for each byte. */
+  /** Set aside: the parts as they are, and their first form in digits, which is twice as long. */
   constructor(parts: readonly Uint8Array[]) {
-    for (const bytes of parts) this.#bytes -= 4 * roomFor({ bytes });
+    for (const bytes of parts) this.#bytes -= 4 * maxBytesOf({ bytes });
   }
 
   /** Whether there was enough. */
   take(pattern: Pattern): boolean {
-    const rest = this.#bytes - roomFor(pattern);
+    const rest = this.#bytes - maxBytesOf(pattern);
     if (rest >= 0) this.#bytes = rest;
     return rest >= 0;
   }
 }
 
-/** Makes the patterns of a part of a value; every buffer that is made for them is put down to be wiped. */
+/** Makes the patterns of a part of a value; every buffer that is made for them is added to `made`, to be wiped. */
 type PatternsOf = (part: Uint8Array, made: Uint8Array[], room: Room) => Generator<void, readonly Pattern[]>;
 
 /** The first form, and as many of the others as there is room for. */
