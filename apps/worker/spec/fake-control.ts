@@ -32,6 +32,9 @@ export type Reply =
   | 'hang up'
   | 'silence';
 
+/** Refuses whatever is asked. */
+export const refuse = (status: number, code: string) => (): Reply => ({ refuse: code, status });
+
 /** Of a whole test, on a busy machine. */
 const HEARD_DEADLINE_MS = 60_000;
 
@@ -113,6 +116,13 @@ export class FakeControl {
         resolve();
       });
     });
+  }
+
+  /** The log of the attempt that the question is about. @throws when it has none */
+  logOf({ body }: Question): string {
+    const log = this.logs.get(String(body.attemptId));
+    if (!log) throw new Error('the attempt has no log');
+    return log.toString();
   }
 
   /** What the operation is answered when nothing overrides it. */

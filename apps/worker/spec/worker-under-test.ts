@@ -2,13 +2,14 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Test, type TestingModule } from '@nestjs/testing';
+import type { ExecutionRevision } from '@valise/contracts/documents';
 import { WorkerConfig } from '../src/config/worker-config.js';
 import { WorkerService } from '../src/execution/worker.service.js';
 import { IngressClient } from '../src/ingress/ingress-client.js';
 import { EventLog } from '../src/events/event-log.js';
 import { WorkerModule } from '../src/worker.module.js';
 import { until } from '../../../test/support/until.js';
-import { FakeControl } from './fake-control.js';
+import { FakeControl, type Question } from './fake-control.js';
 import { TestAuthority } from './pki.js';
 
 export const IS_ROOT = process.getuid?.() === 0;
@@ -83,6 +84,13 @@ export class WorkerUnderTest {
       .useValue(new EventLog('trace', { write: (line) => void this.log.push(line) }))
       .compile();
     this.#running = { module, ended: module.get(WorkerService).run() };
+  }
+
+  /** Starts, runs one plan, and answers the operation with which that ends. */
+  async endOf(revision: ExecutionRevision, operation: string): Promise<Question> {
+    this.control.queue.push(revision);
+    await this.start();
+    return this.control.heard(operation);
   }
 
   /** Drains once, or twice for a stop; resolves when the worker has left. */

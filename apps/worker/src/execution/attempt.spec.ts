@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -8,8 +8,7 @@ import {
   writeEnvironmentBundle,
   type ExecutionPlan,
 } from '@valise/contracts/documents';
-import { until } from '../../../../test/support/until.js';
-import type { Question, Reply } from '../../spec/fake-control.js';
+import { refuse, type Reply } from '../../spec/fake-control.js';
 import { plan, reference } from '../../spec/plan.js';
 import { IS_ROOT, TEST_BASE_UID, WorkerUnderTest } from '../../spec/worker-under-test.js';
 import { LogArtifact } from '../logs/log-artifact.js';
@@ -46,15 +45,6 @@ const withSecrets = (script: string, more: Partial<ExecutionPlan> = {}) =>
     ...more,
   });
 
-/** Runs one plan to the operation that ends it. */
-async function endOf(revision: ReturnType<typeof plan>, operation: string): Promise<Question> {
-  worker.control.queue.push(revision);
-  await worker.start();
-  return worker.control.heard(operation);
-}
-
-const refuse = (status: number, code: string) => (): Reply => ({ refuse: code, status });
-const logOf = ({ body }: Question): string => worker.control.logs.get(String(body.attemptId))!.toString();
 const path = (name: string): string => join('/tmp', `valise-attempt-${process.pid}-${name}`);
 
 async function artefacts(): Promise<string[]> {
@@ -64,7 +54,7 @@ async function artefacts(): Promise<string[]> {
 describe('an attempt', () => {
   it('goes from the offer to its acknowledged completion, in order, and is forgotten', async () => {
     const script = 'echo "$PLAIN"; echo "$SECRET"; echo "$BUNDLED" >&2; exit 3';
-    const completion = await endOf(withSecrets(script), 'completion');
+    const completion = await worker.endOf(withSecrets(script), 'completion');
     const operations = worker.control.questions.map(({ operation }) => operation);
     // These come when they are due.
     const due = ['offers', 'heartbeat', 'lease-control'];
@@ -79,7 +69,7 @@ describe('an attempt', () => {
       callbackTokenDigest: worker.control.asked('running')[0]!.body.callbackTokenDigest,
     });
     expect(completion.body).not.toHaveProperty('reasonCode');
-    expect(logOf(completion).split('\n').sort()).toEqual(['', '***', '***', 'seen']);
+    expect(worker.control.logOf(completion).split('\n').sort()).toEqual(['', '***', '***', 'seen']);
     await worker.stop();
     expect(worker.control.asked('transition').map(({ body }) => body.status)).toEqual([
       'draining',
@@ -94,13 +84,13 @@ describe('an attempt', () => {
     [409, 'worker_artifact_fenced'],
   ])('ends without its log when control never takes that: %i %s', async (status, code) => {
     worker.control.on('artifacts', refuse(status, code));
-    const completion = await endOf(plan('exit 3'), 'completion');
+    const completion = await worker.endOf(plan('exit 3'), 'completion');
     expect(completion.body.result).toMatchObject({ outcome: 'failed', exitCode: 3 });
     expect(worker.control.asked('artifacts')).toHaveLength(1);
   });
 
   it('leaves no value and no bundle name on the disk or in the log, while it runs and afterwards', async () => {
-    const completion = endOf(withSecrets('sleep 0.5; env; exit 0'), 'completion');
+    const completion = worker.endOf(withSecrets('sleep 0.5; env; exit 0'), 'completion');
     await worker.control.heard('running');
     const during = await worker.diskBytes();
     await completion;
@@ -113,7 +103,7 @@ describe('an attempt', () => {
   });
 
   it('has the task’s variables, the operator’s base and its own ids, and nothing of the worker', async () => {
-    const { body } = await endOf(plan('exec cat /proc/self/environ'), 'completion');
+    const { body } = await worker.endOf(plan('exec cat /proc/self/environ'), 'completion');
     const log = worker.control.logs.get(String(body.attemptId))!.toString();
     const { runId, attemptId, taskId, projectId } = worker.control.offers[0]!.candidate;
     // The shell that runs the script may add where it is.
@@ -134,7 +124,7 @@ describe('an attempt', () => {
     await worker.start();
     await worker.control.heard('completion', 10);
     for (const completion of worker.control.asked('completion')) {
-      expect(logOf(completion).split('\n').sort()).toEqual(['', 'err', 'out']);
+      expect(worker.control.logOf(completion).split('\n').sort()).toEqual(['', 'err', 'out']);
     }
   });
 
@@ -142,7 +132,7 @@ describe('an attempt', () => {
     const stray = spawn('/bin/sleep', ['60'], { stdio: 'ignore', uid: TEST_BASE_UID, gid: TEST_BASE_UID });
     const ended = once(stray, 'exit');
     await once(stray, 'spawn');
-    const { body } = await endOf(
+    const { body } = await worker.endOf(
       plan(`[ ! -e /proc/${stray.pid}/exe ] && ! kill -0 ${stray.pid}`),
       'completion',
     );
@@ -157,7 +147,7 @@ describe('an attempt', () => {
       jest.spyOn(MaskPatterns.prototype, 'forget'),
       jest.spyOn(SlotProcesses.prototype, 'end').mockRejectedValueOnce(new Error('no process table')),
     ];
-    const { body } = await endOf(withSecrets('echo "$SECRET"; exit 4'), 'completion');
+    const { body } = await worker.endOf(withSecrets('echo "$SECRET"; exit 4'), 'completion');
     expect(body.result).toMatchObject({ exitCode: 4 });
     expect(worker.log.join('')).toContain('slot_failed');
     expect(kept.map(({ mock }) => mock.calls.length)).toEqual([1, 1, 2]);
@@ -165,7 +155,7 @@ describe('an attempt', () => {
   });
 
   it('asks for no secrets when its plan has no references', async () => {
-    await endOf(plan('true'), 'completion');
+    await worker.endOf(plan('true'), 'completion');
     expect(worker.control.asked('secrets')).toEqual([]);
   });
 });
@@ -179,7 +169,7 @@ describe('before anything is started, an attempt', () => {
 
   /** The refusal, with the proof that it left nothing. */
   async function refused(revision: ReturnType<typeof plan>): Promise<unknown> {
-    const { body } = await endOf(revision, 'start-failure');
+    const { body } = await worker.endOf(revision, 'start-failure');
     await worker.stop();
     expect(existsSync(path('started'))).toBe(false);
     expect(worker.log.join('')).not.toContain('artifact_allocated');
@@ -254,7 +244,7 @@ describe('before anything is started, an attempt', () => {
 
   it('fails when the lease is lost at the last check', async () => {
     worker.control.on('lease-control', refuse(409, 'worker_lease_control_fenced'));
-    const { body } = await endOf(withSecrets(script()), 'start-failure');
+    const { body } = await worker.endOf(withSecrets(script()), 'start-failure');
     expect(body.reasonCode).toBe('lease_lost');
     await worker.stop();
     expect(existsSync(path('started'))).toBe(false);
@@ -263,7 +253,7 @@ describe('before anything is started, an attempt', () => {
   it('fails with its lease when control does not answer about the secrets', async () => {
     worker.control.on('secrets', () => 'silence');
     const before = Date.now();
-    const { body } = await endOf(withSecrets(script()), 'start-failure');
+    const { body } = await worker.endOf(withSecrets(script()), 'start-failure');
     expect(body.reasonCode).toBe('lease_lost');
     // Twice the lease leaves a busy machine its time, and is half of what the question may take otherwise.
     expect(Date.now() - before).toBeLessThan(2 * LEASE_MS);
@@ -274,7 +264,7 @@ describe('before anything is started, an attempt', () => {
       worker.control.on('secrets', null);
       return refuse(409, 'worker_secret_delivery_fenced')();
     });
-    await endOf(withSecrets('true'), 'completion');
+    await worker.endOf(withSecrets('true'), 'completion');
     const [first, second] = worker.control.asked('secrets');
     expect(Number(second!.body.expectedLeaseVersion)).toBeGreaterThan(
       Number(first!.body.expectedLeaseVersion),
@@ -295,7 +285,7 @@ describe('before anything is started, an attempt', () => {
       'hang up',
     ];
     worker.control.on('secrets', (question) => answers.shift() ?? worker.control.grant(question));
-    await endOf(withSecrets('true'), 'completion');
+    await worker.endOf(withSecrets('true'), 'completion');
     expect(worker.log.join('')).not.toContain('hunter2');
   });
 
@@ -303,135 +293,11 @@ describe('before anything is started, an attempt', () => {
     ['command_not_found', { kind: 'argv', file: '/no/such', args: [] }],
     ['command_not_executable', { kind: 'argv', file: '/etc/passwd', args: [] }],
   ] as const)('fails with %s, and no log is kept', async (reasonCode, command) => {
-    const { body } = await endOf(plan('', { command }), 'start-failure');
+    const { body } = await worker.endOf(plan('', { command }), 'start-failure');
     expect(body.reasonCode).toBe(reasonCode);
     await worker.stop();
     expect(worker.control.logs.size).toBe(0);
     expect(await artefacts()).toEqual([]);
-  });
-});
-
-describe('a running task', () => {
-  const trapped = path('trapped');
-  /** Marks that it will obey a TERM, and waits for one. */
-  const endless = `trap "echo told; exit 9" TERM; echo up; : > ${trapped}; while :; do sleep 0.02; done`;
-
-  /** Acknowledged as running, and ready to be told to stop. */
-  async function running(): Promise<void> {
-    await worker.control.heard('running');
-    await until('the trap', () => existsSync(trapped));
-  }
-
-  beforeEach(() => {
-    rmSync(trapped, { force: true });
-  });
-
-  it('is stopped when control asks, has its grace, and the attempt is cancelled', async () => {
-    const completion = endOf(plan(endless), 'completion');
-    await running();
-    worker.control.on('lease-control', (question) =>
-      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
-    );
-    const { body } = await completion;
-    expect(body).toMatchObject({
-      result: { outcome: 'cancelled', exitCode: 9 },
-      reasonCode: 'stopped_by_operator',
-    });
-    expect(logOf(await completion)).toMatch(/^up\n(.*\n)?told\n$/);
-  });
-
-  it('has succeeded when it exits with 0 on a stop', async () => {
-    const completion = endOf(plan(endless.replace('exit 9', 'exit 0')), 'completion');
-    await running();
-    worker.control.on('lease-control', (question) =>
-      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
-    );
-    expect((await completion).body.result).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
-  });
-
-  it('is stopped at its timeout', async () => {
-    const { body } = await endOf(plan(endless, { timeoutMs: 2000 }), 'completion');
-    expect(body).toMatchObject({ result: { outcome: 'timed_out' }, reasonCode: 'stopped_by_timeout' });
-  });
-
-  it('is ended when the lease is lost, and the attempt says so', async () => {
-    const completion = endOf(plan('trap "" TERM; while :; do sleep 0.02; done'), 'completion');
-    await worker.control.heard('running');
-    worker.control.on('lease-control', refuse(409, 'worker_lease_control_fenced'));
-    expect((await completion).body).toMatchObject({
-      result: { outcome: 'failed', exitCode: null },
-      reasonCode: 'lease_lost',
-    });
-  });
-
-  it('is dead before its lease is over when control cannot be heard', async () => {
-    // Long enough that a busy machine does not take the margin for itself.
-    const leaseDurationMs = 6000;
-    await worker.remove();
-    worker = await WorkerUnderTest.create({ leaseDurationMs });
-    const file = path('alive');
-    const alive = `trap "" TERM; while :; do date +%s%N > ${file}; sleep 0.01; done`;
-    const completion = endOf(plan(alive), 'completion');
-    await worker.control.heard('running');
-    worker.control.on('lease-control', () => 'silence');
-    const anchoredBefore = Date.now();
-    const { body } = await completion;
-    expect(body).toMatchObject({ result: { outcome: 'failed' }, reasonCode: 'lease_lost' });
-    // The last grant was asked for before this moment, so the lease ends before this moment plus its duration.
-    const { finishedAtMs } = body.result as { finishedAtMs: number };
-    expect(finishedAtMs).toBeLessThan(anchoredBefore + leaseDurationMs);
-  });
-
-  it('goes on when control refuses one renewal and asks for a long patience', async () => {
-    const completion = endOf(
-      plan('trap "exit 3" TERM; while [ ! -e $0 ]; do sleep 0.02; done'.replace('$0', trapped)),
-      'completion',
-    );
-    await worker.control.heard('running');
-    const asked = worker.control.asked('lease-control').length;
-    worker.control.on('lease-control', () => {
-      worker.control.on('lease-control', null);
-      return { refuse: 'worker_ingress_unavailable', status: 503, retryAfter: 60 };
-    });
-    // The refused one, its repetition, and the next in turn.
-    await worker.control.heard('lease-control', asked + 3);
-    writeFileSync(trapped, '');
-    expect((await completion).body.result).toMatchObject({ outcome: 'succeeded' });
-  });
-
-  it('is reported with the signal that killed it', async () => {
-    expect((await endOf(plan('kill -ABRT $$'), 'completion')).body).toMatchObject({
-      result: { outcome: 'failed', exitCode: null },
-      reasonCode: 'killed_by_signal',
-      signal: 'SIGABRT',
-    });
-  });
-
-  it('is over only when nothing it started is left', async () => {
-    const started = path('child');
-    await endOf(plan(`setsid sh -c 'echo $$ > ${started}; exec sleep 60' & sleep 0.2`), 'completion');
-    const status = `/proc/${readFileSync(started, 'utf8').trim()}/status`;
-    // Nobody may reap an orphan here; a zombie has ended all the same.
-    expect(existsSync(status) ? readFileSync(status, 'utf8') : 'State:\tZ').toContain('State:\tZ');
-  });
-
-  it('is stopped by the second request to leave, and the attempt says why', async () => {
-    const completion = endOf(plan(endless), 'completion');
-    await worker.control.heard('running');
-    await worker.stop(2);
-    expect((await completion).body).toMatchObject({
-      result: { outcome: 'failed' },
-      reasonCode: 'worker_shutdown',
-    });
-  });
-
-  it('is waited for by the first request to leave, and nothing more is claimed', async () => {
-    const completion = endOf(plan('sleep 0.5'), 'completion');
-    await worker.control.heard('running');
-    const claims = worker.control.asked('offers').length;
-    await worker.stop();
-    expect((await completion).body.result).toMatchObject({ outcome: 'succeeded' });
-    expect(worker.control.asked('offers')).toHaveLength(claims);
   });
 });
 
@@ -452,7 +318,7 @@ describe('an answer that is lost', () => {
       if (operation !== 'offers') worker.control.grant(question);
       return 'hang up';
     });
-    const { body } = await endOf(withSecrets(`echo run >> ${count}; sleep 0.2`), 'completion');
+    const { body } = await worker.endOf(withSecrets(`echo run >> ${count}; sleep 0.2`), 'completion');
     expect(body.result).toMatchObject({ outcome: 'succeeded' });
     expect(readFileSync(count, 'utf8')).toBe('run\n');
     rmSync(count);
