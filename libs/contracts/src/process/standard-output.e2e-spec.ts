@@ -12,10 +12,11 @@ const WITHOUT_PRIVILEGE =
   process.getuid?.() === 0 ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : [];
 const DEADLINE_MS = 20_000;
 /** More than any pipe, socket or terminal keeps. */
-const MANY_LINES = 4000;
-const PADDING = 250;
-/** What 4000 calls take without waiting, on a busy machine. */
-const AT_ONCE_MS = 1500;
+const MANY_LINES = 1000;
+/** A pipe takes a part of what is longer than a page. */
+const PADDING = 9000;
+/** What 1000 calls take at most that do not wait, on a busy machine. */
+const AT_ONCE_MS = 5000;
 
 /** Writes as many lines as it is told to, and answers how long that took. */
 const PROGRAM = `
