@@ -1,7 +1,7 @@
 /**
  * The long form of the tests of races, load and failover: the history check, query plans in large tables, promotion of a
- * standby under load, the crash matrix, hostile requests, hostile output, cut uploads, deadlines. The same seed makes the same
- * attempts, not the same order of events.
+ * standby under load, the crash matrix, hostile requests, hostile output, cut uploads, deadlines; and workers in containers,
+ * where a Docker engine answers. The same seed makes the same attempts, not the same order of events.
  *
  *   npm run verify [-- --operations N] [--seed S]
  */
@@ -22,6 +22,7 @@ const FOLDERS = [
   'test/fuzz/',
   'test/logs/',
   'test/deadlines',
+  'test/container/',
 ];
 const MAX_OPERATIONS = 10_000_000;
 const MAX_SEED = 2 ** 31 - 1;
@@ -73,6 +74,7 @@ async function main() {
         outputBytes: OUTPUT_BYTES,
         silenceMs: SILENCE_MS,
         longDeadlines: true,
+        containers: true,
         report,
       },
       results,

@@ -21,6 +21,8 @@ export interface Verification {
   readonly silenceMs: number;
   /** Whether those of more than ten seconds are waited for. */
   readonly longDeadlines: boolean;
+  /** Whether workers are run in containers. */
+  readonly containers: boolean;
   /** A file for what was measured; null where nobody reads it. */
   readonly report: string | null;
 }
@@ -36,6 +38,7 @@ const SHORT: Verification = {
   outputBytes: 40_000_000,
   silenceMs: 1000,
   longDeadlines: false,
+  containers: false,
   report: null,
 };
 
