@@ -1,20 +1,13 @@
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
-  AttemptService,
   AuthorityModule,
   DEFAULT_SETTINGS,
-  DeliveryAuthority,
-  LeaseService,
-  RunService,
-  SessionService,
-  SweeperService,
-  TaskService,
   TransactionRunner,
-  WorkerService,
   type AuthoritySettings,
   type ProcessRole,
 } from '@valise/authority';
 import { DataSource } from 'typeorm';
+import { Services, startProcesses } from '../support/services.js';
 import type { Database } from './history.js';
 
 type Run = TransactionRunner['run'];
@@ -44,15 +37,9 @@ const POOL_SIZES: Partial<Record<ProcessRole, number>> = {
 };
 
 /** The authority's services under their roles, each transaction at the pace of the play. */
-export class Stage {
-  private constructor(
-    private readonly ingress: TestingModule,
-    private readonly operator: TestingModule,
-    private readonly clock: TestingModule,
-  ) {}
-
+export class Stage extends Services {
   static async open(database: Database, options: StageOptions): Promise<Stage> {
-    const connect = (role: ProcessRole): Promise<TestingModule> =>
+    const start = (role: ProcessRole): Promise<TestingModule> =>
       Test.createTestingModule({
         imports: [
           AuthorityModule.forRoot({
@@ -69,43 +56,7 @@ export class Stage {
           inject: [DataSource],
         })
         .compile();
-    return new Stage(
-      await connect('valise_ingress'),
-      await connect('valise_operator'),
-      await connect('valise_sweeper'),
-    );
-  }
-
-  get sessions(): SessionService {
-    return this.ingress.get(SessionService);
-  }
-  get leases(): LeaseService {
-    return this.ingress.get(LeaseService);
-  }
-  get attempts(): AttemptService {
-    return this.ingress.get(AttemptService);
-  }
-  get deliveries(): DeliveryAuthority {
-    return this.ingress.get(DeliveryAuthority);
-  }
-  get transactions(): TransactionRunner {
-    return this.ingress.get(TransactionRunner);
-  }
-  get workers(): WorkerService {
-    return this.operator.get(WorkerService);
-  }
-  get tasks(): TaskService {
-    return this.operator.get(TaskService);
-  }
-  get runs(): RunService {
-    return this.operator.get(RunService);
-  }
-  get sweeper(): SweeperService {
-    return this.clock.get(SweeperService);
-  }
-
-  async close(): Promise<void> {
-    for (const module of [this.ingress, this.operator, this.clock]) await module.close();
+    return new Stage(await startProcesses(start));
   }
 }
 

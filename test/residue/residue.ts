@@ -12,6 +12,7 @@ import { PROJECT } from '../support/published-task.js';
 import { Canary } from './canary.js';
 import { CLIENTS } from './clients.js';
 import { searchMemory } from './process-memory.js';
+import { decoySeen, type Residue } from './report.js';
 
 /** How much is delivered. */
 export interface ResidueScale {
@@ -26,16 +27,9 @@ export const FULL: ResidueScale = {
   times: [1, 200],
 };
 
-/** What is left of secrets in a process that delivered them. */
-export interface ResidueReport {
+export interface ResidueReport extends Residue {
   readonly program: 'control';
   readonly deliveries: number;
-  readonly canaries: number;
-  /** Where a canary was seen 1 s after the last delivery: which one, in which form, in which memory. */
-  readonly found: readonly { readonly canary: string; readonly form: string; readonly place: string }[];
-  /** Whether text that the process does keep was seen, in UTF-8 and in UTF-16: else the search proves nothing. */
-  readonly decoySeen: { readonly utf8: boolean; readonly utf16: boolean };
-  readonly searchedBytes: number;
 }
 
 const MAX_SECRET_BYTES = 16 * 1024;
@@ -64,8 +58,6 @@ export async function measureResidue(database: TestDatabase, scale: ResidueScale
     const patterns = [...canaries, ...Object.values(keptOnPurpose)].flatMap((canary) => canary.patterns());
     const search = new Search(patterns);
     await searchMemory(deployment.control.pid, search);
-    const seen = (canary: Canary, form: string): boolean =>
-      search.sightings.some(({ pattern }) => pattern.needle === canary.needle && pattern.form === form);
     return {
       program: 'control',
       deliveries,
@@ -73,7 +65,7 @@ export async function measureResidue(database: TestDatabase, scale: ResidueScale
       found: search.sightings
         .filter(({ pattern }) => canaries.some(({ needle }) => needle === pattern.needle))
         .map(({ pattern, place }) => ({ canary: pattern.needle.label, form: pattern.form, place })),
-      decoySeen: { utf8: seen(keptOnPurpose.utf8, 'raw'), utf16: seen(keptOnPurpose.utf16, 'utf16') },
+      decoySeen: decoySeen(search, keptOnPurpose),
       searchedBytes: search.searchedBytes,
     };
   } finally {

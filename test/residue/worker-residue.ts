@@ -12,6 +12,7 @@ import { onlyFor, PROJECT, publication } from '../support/published-task.js';
 import { until } from '../support/until.js';
 import { Canary } from './canary.js';
 import { searchMemory } from './process-memory.js';
+import { decoySeen, type Found, type Residue } from './report.js';
 
 /** What the tasks are given: so many secrets and a bundle with as many entries, of so many bytes each at least. */
 export interface TaskLoad {
@@ -29,18 +30,11 @@ export const FULL_WORKER: readonly TaskLoad[] = [
   ...[16, 32, 64, 256, 1024, 1500].map((valueBytes) => ({ secrets: 20, valueBytes })),
 ];
 
-/** What is left of secrets in a worker whose tasks had them. */
-export interface WorkerResidueReport {
+export interface WorkerResidueReport extends Residue {
   readonly program: 'worker';
   readonly tasks: number;
-  readonly canaries: number;
-  /** Where a canary was seen 1 s after its task's end: which one, in which form, in which memory. */
-  readonly found: readonly { readonly canary: string; readonly form: string; readonly place: string }[];
-  /** Whether text that the worker keeps was seen, in UTF-8 and in UTF-16: else the search proves nothing. */
-  readonly decoySeen: { readonly utf8: boolean; readonly utf16: boolean };
   /** Of how many tasks the canaries were seen in the worker while they ran, where its masker holds them. */
   readonly seenWhileRunning: number;
-  readonly searchedBytes: number;
 }
 
 const WORKER = 'residue';
@@ -64,7 +58,7 @@ export async function measureWorkerResidue(
     await deployment.allow(WORKER, { labels: { worker: WORKER } });
     const worker = await deployment.startWorker(WORKER, { VALISE_TASK_ENVIRONMENT_FILE: environmentFile });
     const canaries: Canary[] = [];
-    const found: WorkerResidueReport['found'][number][] = [];
+    const found: Found[] = [];
     let searchedBytes = 0;
     let seenWhileRunning = 0;
     for (const load of loads) {
@@ -79,15 +73,12 @@ export async function measureWorkerResidue(
       searchedBytes += search.searchedBytes;
       found.push(...search.sightings.map(described));
     }
-    const { sightings } = await searched(worker.pid, Object.values(kept));
-    const seen = (canary: Canary, form: string): boolean =>
-      sightings.some(({ pattern }) => pattern.needle === canary.needle && pattern.form === form);
     return {
       program: 'worker',
       tasks: loads.length,
       canaries: canaries.length,
       found,
-      decoySeen: { utf8: seen(kept.utf8, 'raw'), utf16: seen(kept.utf16, 'utf16') },
+      decoySeen: decoySeen(await searched(worker.pid, Object.values(kept)), kept),
       seenWhileRunning,
       searchedBytes,
     };
@@ -188,7 +179,7 @@ function inAutomaton({ needle }: Canary): Pattern {
 
 const formOf = ({ form, bytes }: Pattern): string => (bytes[1] === CHAINED ? 'automaton' : form);
 
-const described = ({ pattern, place }: Sighting): WorkerResidueReport['found'][number] => ({
+const described = ({ pattern, place }: Sighting): Found => ({
   canary: pattern.needle.label,
   form: formOf(pattern),
   place,

@@ -2,18 +2,7 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
-  ArtifactService,
-  AttemptService,
   AuthorityModule,
-  DeliveryAuthority,
-  DeliveryRecordService,
-  LeaseService,
-  RunService,
-  SessionService,
-  SweeperService,
-  TaskService,
-  TransactionRunner,
-  WorkerService,
   type AuthoritySettings,
   type DeliveryGrant,
   type ProcessRole,
@@ -28,80 +17,30 @@ import type {
 import { delivery, fenceOf, type Held, newLeaseToken, running } from './held-attempt.js';
 import type { TestDatabase } from './postgres.js';
 import { OPERATOR, PROJECT, publication } from './published-task.js';
+import { type Processes, Services, startProcesses } from './services.js';
 import { snapshotOf } from './snapshot.js';
 import { newSessionId, registration, type TestWorker } from './worker-session.js';
 
-/** The authority's services, each under the database role that the product gives it. */
-export class World {
-  readonly #modules: TestingModule[] = [];
+const POOL_SIZE = 8;
 
+/** The authority's services over one database, and what tests do with them again and again. */
+export class World extends Services {
   private constructor(
     readonly database: TestDatabase,
     private readonly settings: Partial<AuthoritySettings>,
-  ) {}
+    processes: Processes,
+  ) {
+    super(processes);
+  }
 
   static async create(database: TestDatabase, settings: Partial<AuthoritySettings> = {}): Promise<World> {
-    const world = new World(database, settings);
-    for (const role of ['valise_ingress', 'valise_operator', 'valise_sweeper'] as const) {
-      world.#modules.push(await world.connect(role));
-    }
-    return world;
+    const processes = await startProcesses((role) => processOf(database, role, POOL_SIZE, settings));
+    return new World(database, settings, processes);
   }
 
   /** One more process of the product under `role`. */
-  async connect(role: ProcessRole, poolSize = 8): Promise<TestingModule> {
-    const url = this.database.url(role);
-    const module = Test.createTestingModule({
-      imports: [AuthorityModule.forRoot({ url, applicationName: role, poolSize, settings: this.settings })],
-    });
-    return module.compile();
-  }
-
-  async close(): Promise<void> {
-    for (const module of this.#modules) await module.close();
-  }
-
-  get sessions(): SessionService {
-    return this.service(0, SessionService);
-  }
-  get leases(): LeaseService {
-    return this.service(0, LeaseService);
-  }
-  get attempts(): AttemptService {
-    return this.service(0, AttemptService);
-  }
-  get deliveries(): DeliveryAuthority {
-    return this.service(0, DeliveryAuthority);
-  }
-  get artifacts(): ArtifactService {
-    return this.service(0, ArtifactService);
-  }
-  get transactions(): TransactionRunner {
-    return this.service(0, TransactionRunner);
-  }
-  get workers(): WorkerService {
-    return this.service(1, WorkerService);
-  }
-  get tasks(): TaskService {
-    return this.service(1, TaskService);
-  }
-  get runs(): RunService {
-    return this.service(1, RunService);
-  }
-  get records(): DeliveryRecordService {
-    return this.service(1, DeliveryRecordService);
-  }
-  get logs(): ArtifactService {
-    return this.service(1, ArtifactService);
-  }
-  get sweeper(): SweeperService {
-    return this.service(2, SweeperService);
-  }
-
-  private service<T>(index: number, type: new (...parts: never[]) => T): T {
-    const module = this.#modules[index];
-    if (!module) throw new Error('the world is made by create');
-    return module.get<T>(type);
+  connect(role: ProcessRole, poolSize = POOL_SIZE): Promise<TestingModule> {
+    return processOf(this.database, role, poolSize, this.settings);
   }
 
   /** An allowed worker in an online session. */
@@ -202,6 +141,16 @@ export class World {
       ]),
     );
   }
+}
+
+function processOf(
+  database: TestDatabase,
+  role: ProcessRole,
+  poolSize: number,
+  settings: Partial<AuthoritySettings>,
+): Promise<TestingModule> {
+  const pool = { url: database.url(role), applicationName: role, poolSize };
+  return Test.createTestingModule({ imports: [AuthorityModule.forRoot({ ...pool, settings })] }).compile();
 }
 
 /** Gives the suite a world over its database. */
