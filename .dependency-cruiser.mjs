@@ -2,7 +2,7 @@
 const forbid = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
 
 const FRONT_DOORS =
-  '^libs/contracts/src/(documents|examples|failure|process|settings|wire)/index\\.ts$|^libs/(authority|materializer)/src/index\\.ts$';
+  '^libs/contracts/src/(documents|examples|failure|settings|wire)/index\\.ts$|^libs/(authority|materializer|process)/src/index\\.ts$';
 
 export default {
   forbidden: [
@@ -17,19 +17,25 @@ export default {
       'contracts-alone',
       'Contracts import no other part of the house.',
       { path: '^libs/contracts/' },
-      { path: '^(apps|libs/(authority|materializer))/' },
+      { path: '^(apps|libs/(authority|materializer|process))/' },
     ),
     forbid(
       'authority-down',
       'Authority imports contracts only.',
       { path: '^libs/authority/' },
-      { path: '^(apps|libs/materializer)/' },
+      { path: '^(apps|libs/(materializer|process))/' },
     ),
     forbid(
       'materializer-down',
       'The materializer imports contracts only.',
       { path: '^libs/materializer/' },
-      { path: '^(apps|libs/authority)/' },
+      { path: '^(apps|libs/(authority|process))/' },
+    ),
+    forbid(
+      'process-alone',
+      'How a program keeps its own process imports no other part of the house.',
+      { path: '^libs/process/' },
+      { path: '^(apps|libs/(authority|contracts|materializer))/' },
     ),
     forbid(
       'no-app-to-app',
@@ -47,12 +53,12 @@ export default {
       'cli-knows-contracts',
       'The command line knows the contracts only.',
       { path: '^apps/cli/' },
-      { path: '^libs/(authority|materializer)/' },
+      { path: '^libs/(authority|materializer|process)/' },
     ),
     forbid(
       'worker-small',
       'The worker loads no database driver, ORM, Express or Swagger.',
-      { path: '^(apps/worker|libs/(contracts|materializer))/', pathNot: 'spec\\.ts$' },
+      { path: '^(apps/worker|libs/(contracts|materializer|process))/', pathNot: 'spec\\.ts$' },
       { path: 'node_modules/(pg|typeorm|express|@nestjs/(typeorm|platform-express|swagger))/' },
     ),
     forbid(

@@ -19,9 +19,8 @@ const shared = {
     ],
   },
   moduleNameMapper: {
-    '^@valise/contracts/(documents|examples|failure|process|settings|wire)$':
-      '<rootDir>/libs/contracts/src/$1',
-    '^@valise/(authority|materializer)$': '<rootDir>/libs/$1/src',
+    '^@valise/contracts/(documents|examples|failure|settings|wire)$': '<rootDir>/libs/contracts/src/$1',
+    '^@valise/(authority|materializer|process)$': '<rootDir>/libs/$1/src',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   setupFiles: ['reflect-metadata'],

@@ -11,6 +11,7 @@ const FORBIDDEN = [
   ['libs/contracts/src/wire/a.ts', '@valise/authority', 'contracts-alone'],
   ['libs/authority/src/leases/a.ts', '@valise/materializer', 'authority-down'],
   ['libs/materializer/src/a.ts', '@valise/authority', 'materializer-down'],
+  ['libs/process/src/a.ts', '@valise/contracts/wire', 'process-alone'],
   ['apps/worker/src/a.ts', '../../control/src/main.js', 'no-app-to-app'],
   ['apps/worker/src/b.ts', '@valise/authority', 'worker-knows-the-wire'],
   ['apps/cli/src/a.ts', '@valise/authority', 'cli-knows-contracts'],
@@ -32,6 +33,7 @@ const ALLOWED = [
   ['libs/authority/src/leases/f.ts', '../index.js'],
   ['libs/contracts/src/documents/c.ts', 'node:crypto'],
   ['libs/contracts/src/documents/a.spec.ts', 'fast-check'],
+  ['apps/worker/src/d.ts', '@valise/process'],
 ] as const;
 
 const PRESENT = [
@@ -39,6 +41,7 @@ const PRESENT = [
   'libs/authority/src/index.ts',
   'libs/authority/src/leases/lease.ts',
   'libs/materializer/src/index.ts',
+  'libs/process/src/index.ts',
   'libs/contracts/src/documents/index.ts',
   'libs/contracts/src/failure/index.ts',
   'libs/contracts/src/wire/fields.ts',

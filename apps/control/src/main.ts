@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
 import { migrate } from '@valise/authority';
 import { ValiseError } from '@valise/contracts/failure';
-import { secureOwnProcess } from '@valise/contracts/process';
+import { secureOwnProcess } from '@valise/process';
 import { ControlConfig, readAdminDatabaseUrl } from './config/control-config.js';
 import { startControl } from './control.js';
 import { createLog } from './log/log.js';

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { NestApplicationContextOptions } from '@nestjs/common/interfaces/nest-application-context-options.interface.js';
 import { NestFactory } from '@nestjs/core';
 import { ValiseError } from '@valise/contracts/failure';
-import { secureOwnProcess } from '@valise/contracts/process';
+import { secureOwnProcess } from '@valise/process';
 import { ownConfig } from './config/config.module.js';
 import { examine, isFit, textOf } from './doctor/doctor.js';
 import { WorkerService } from './execution/worker.service.js';

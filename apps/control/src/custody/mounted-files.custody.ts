@@ -1,5 +1,5 @@
 import { projectionFileName } from '@valise/contracts/documents';
-import { forget } from '@valise/contracts/process';
+import { forget } from '@valise/process';
 import type { Projection } from './projection.js';
 import type { ReadGate } from './read-gate.js';
 import {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { DeliveryAuthority, type DeliveryGrant, type DeliveryOutcome } from '@valise/authority';
 import { writeDeliveryResponse } from '@valise/contracts/documents';
 import { ValiseError } from '@valise/contracts/failure';
-import { forget } from '@valise/contracts/process';
+import { forget } from '@valise/process';
 import type { SecretDeliveryRequest } from '@valise/contracts/wire';
 import { CustodyError, SecretCustody } from '../custody/secret-custody.js';
 import type { Place } from '../admission/admission.js';

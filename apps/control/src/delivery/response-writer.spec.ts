@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Response } from 'express';
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 import { sendDocument } from './response-writer.js';
 
 /** Larger than the kernel's socket buffers, so that a reader who stops reading is noticed. */

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { forget } from '@valise/contracts/process';
+import { forget } from '@valise/process';
 
 /** How an answer left: `sent` when the socket has taken all of it, `aborted` when it went away before. */
 export type SendOutcome = 'sent' | 'aborted';

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, pino, stdTimeFunctions, type Logger } from 'pino';
-import { standardOutput } from '@valise/contracts/process';
+import { standardOutput } from '@valise/process';
 import { plainFields } from './log-fields.js';
 
 /** Injects the program's log. */

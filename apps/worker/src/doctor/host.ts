@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { basename } from 'node:path';
-import { forbidCoreFiles, warnOfSwap } from '@valise/contracts/process';
+import { forbidCoreFiles, warnOfSwap } from '@valise/process';
 import { LAUNCH_SHELL } from '../execution/launch-shell.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 

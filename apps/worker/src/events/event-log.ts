@@ -1,6 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
 import { describeError } from '@valise/contracts/failure';
-import { standardOutput } from '@valise/contracts/process';
+import { standardOutput } from '@valise/process';
 import type { LogLevel } from '@valise/contracts/settings';
 
 /** Identifiers, counts and times. Never a value, a name out of a bundle, or foreign text. */

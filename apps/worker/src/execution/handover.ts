@@ -1,4 +1,4 @@
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 
 /** One variable as the child will have it. */
 export interface EnvironmentVariable {

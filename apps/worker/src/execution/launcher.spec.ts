@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { IS_ROOT, TEST_BASE_UID } from '../../spec/worker-under-test.js';
-import { inheritableDescriptors } from '@valise/contracts/process';
+import { inheritableDescriptors } from '@valise/process';
 import { WorkerConfig, type Isolation } from '../config/worker-config.js';
 import { AttemptRefused } from './halt.js';
 import { writeHandover } from './handover.js';

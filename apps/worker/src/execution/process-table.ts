@@ -1,6 +1,6 @@
 import { closeSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import type { ProcessIdentity } from '../inbox/inbox-record.js';
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 
 /** By what the processes of one attempt are known: the slot's own uid, or their session and environment. */
 export type ProcessOwner = {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 
 const CHUNK_BYTES = 64 * 1024;
 /** How many chunks wait for the reader before the task does. */

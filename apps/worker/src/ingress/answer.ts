@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ValiseError } from '@valise/contracts/failure';
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 
 /** wire.md §5: the largest answer of any route. */
 export const MAX_ANSWER_BYTES = 256 * 1024;

@@ -1,4 +1,4 @@
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 import type { Pattern } from './mask-automaton.js';
 
 const text = (ascii: string): Buffer => Buffer.from(ascii, 'latin1');

@@ -4,7 +4,7 @@ import { MaskTrie } from './mask-trie.js';
 import { Masker } from './masker.js';
 
 const mockMade: Buffer[] = [];
-jest.mock('@valise/contracts/process', () => ({
+jest.mock('@valise/process', () => ({
   offHeap: (byteLength: number): Buffer => {
     const made = Buffer.from(new ArrayBuffer(byteLength));
     mockMade.push(made);

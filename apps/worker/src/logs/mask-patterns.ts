@@ -1,5 +1,5 @@
 import { inSlices } from '../clock/in-slices.js';
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 import { IDENTITY, MaskAutomaton, maxBytesOf, type Pattern } from './mask-automaton.js';
 import { base64Forms, digitForms, distinct, writtenForms } from './mask-forms.js';
 

@@ -1,4 +1,4 @@
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 import type { MaskAutomaton } from './mask-automaton.js';
 import { MIN_MASKED_BYTES } from './mask-patterns.js';
 import type { MaskSpans } from './mask-spans.js';

@@ -1,4 +1,4 @@
-import { offHeap } from '@valise/contracts/process';
+import { offHeap } from '@valise/process';
 import type { Searches } from './mask-patterns.js';
 import { MaskSpans } from './mask-spans.js';
 import { StreamSearch, UnbrokenSearch } from './mask-search.js';

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { chmodSync, closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { programFile } from '../../../../test/support/built-program.js';
-import { until } from '../../../../test/support/until.js';
+import { programFile } from '../../../test/support/built-program.js';
+import { until } from '../../../test/support/until.js';
 
-const MODULE = join(programFile('worker'), '../../../../libs/contracts/src/process/standard-output.js');
+const MODULE = join(programFile('worker'), '../../../../libs/process/src/standard-output.js');
 /** Root passes over the modes of files. */
 const WITHOUT_PRIVILEGE =
   process.getuid?.() === 0 ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : [];
