@@ -6,12 +6,9 @@
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
 
 const { CRASH_AT, CUT_AT } = process.env;
-const require = createRequire(process.argv[1]);
-require('reflect-metadata');
-const database = join(dirname(process.argv[1]), '../../../libs/authority/src/database');
-const { TransactionRunner } = require(join(database, 'transaction-runner.js'));
 const cut = new Set();
 
 function callerName() {
@@ -23,25 +20,35 @@ function passing(boundary) {
   if (boundary === CRASH_AT) process.kill(process.pid, 'SIGKILL');
 }
 
-const { run } = TransactionRunner.prototype;
-TransactionRunner.prototype.run = async function (options, work) {
-  const name = callerName();
-  console.log(JSON.stringify({ event: 'transaction', name }));
-  passing(`before ${name}`);
-  const isCut = CUT_AT === 'all' && !cut.has(name);
-  cut.add(name);
-  const result = await run.call(
-    this,
-    options,
-    !isCut
-      ? work
-      : async (tx) => {
-          const done = await work(tx);
-          console.log(JSON.stringify({ event: 'cut', name }));
-          await tx.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => undefined);
-          return done;
-        },
-  );
-  passing(`after ${name}`);
-  return result;
-};
+function watch({ TransactionRunner: { prototype } }) {
+  const { run } = prototype;
+  prototype.run = async function (options, work) {
+    const name = callerName();
+    console.log(JSON.stringify({ event: 'transaction', name }));
+    passing(`before ${name}`);
+    const isCut = CUT_AT === 'all' && !cut.has(name);
+    cut.add(name);
+    const result = await run.call(
+      this,
+      options,
+      !isCut
+        ? work
+        : async (tx) => {
+            const done = await work(tx);
+            console.log(JSON.stringify({ event: 'cut', name }));
+            await tx.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => undefined);
+            return done;
+          },
+    );
+    passing(`after ${name}`);
+    return result;
+  };
+}
+
+// Loaded by control's threads as well, which have no database.
+if (isMainThread) {
+  const require = createRequire(process.argv[1]);
+  require('reflect-metadata');
+  const database = join(dirname(process.argv[1]), '../../../libs/authority/src/database');
+  watch(require(join(database, 'transaction-runner.js')));
+}
