@@ -6,8 +6,8 @@ import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/published-task.js';
 import { TestAuthority } from './support/test-authority.js';
 import { type TestIdentity, type TestPki, TRUST_DOMAIN } from './support/test-pki.js';
-import { type Answer, WireClient } from './support/wire-client.js';
-import { type Outcome, WireConnection } from './support/wire-connection.js';
+import { type Answer, WireClient } from './support/wire/wire-client.js';
+import { type Outcome, WireConnection } from './support/wire/wire-connection.js';
 import { newSessionId } from './support/worker-session.js';
 
 const deployment = useDeployment(useDatabase());

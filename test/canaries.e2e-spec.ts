@@ -8,7 +8,7 @@ import { searchDatabase } from '../apps/cli/src/demo/database-search.js';
 import { patternsOf, type Needle } from '../apps/cli/src/demo/needles.js';
 import { Search } from '../apps/cli/src/demo/search.js';
 import { useDeployment } from './support/deployment.js';
-import { PlainAddress } from './support/plain-address.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/published-task.js';
 

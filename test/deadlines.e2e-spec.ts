@@ -1,13 +1,13 @@
 import { ARTIFACT_CONTENT_TYPE } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
-import { PlainAddress } from './support/plain-address.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/published-task.js';
 import { verification } from './support/verification.js';
-import type { WireCaller } from './support/wire-caller.js';
-import { WireConnection } from './support/wire-connection.js';
-import { post, postJson } from './support/wire-request.js';
+import type { WireCaller } from './support/wire/wire-caller.js';
+import { WireConnection } from './support/wire/wire-connection.js';
+import { post, postJson } from './support/wire/wire-request.js';
 import { registration } from './support/worker-session.js';
 
 const DAWDLERS = 2;

@@ -6,13 +6,13 @@ import { ControlConfig } from '../apps/control/src/config/control-config.js';
 import { startControl, type Control } from '../apps/control/src/control.js';
 import { ProjectionThreads } from '../apps/control/src/custody/projection-threads.js';
 import { createLog } from '../apps/control/src/log/log.js';
-import { PlainAddress } from './support/plain-address.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { OPERATOR, PROJECT, publication, SECRET } from './support/published-task.js';
 import { TestPki, TRUST_DOMAIN } from './support/test-pki.js';
-import { wireCaller } from './support/wire-caller.js';
-import { WireClient } from './support/wire-client.js';
+import { wireCaller } from './support/wire/wire-caller.js';
+import { WireClient } from './support/wire/wire-client.js';
 import { useWorld } from './support/world.js';
 
 /** More than libuv has threads, and more than there are connections to the database. */

@@ -8,7 +8,7 @@ import { useDeployment } from './support/deployment.js';
 import { useDatabase } from './support/postgres.js';
 import { logged } from './support/programs.js';
 import { PROJECT } from './support/published-task.js';
-import type { Answer } from './support/wire-client.js';
+import type { Answer } from './support/wire/wire-client.js';
 
 const database = useDatabase();
 const deployment = useDeployment(database, { VALISE_LOG_LEVEL: 'trace' });

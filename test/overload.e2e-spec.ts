@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { ARTIFACT_CONTENT_TYPE, SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
-import { PlainAddress } from './support/plain-address.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { logged } from './support/programs.js';
-import type { WireCaller } from './support/wire-caller.js';
-import { type WireAnswer, WireConnection } from './support/wire-connection.js';
-import { post, postJson } from './support/wire-request.js';
+import type { WireCaller } from './support/wire/wire-caller.js';
+import { type WireAnswer, WireConnection } from './support/wire/wire-connection.js';
+import { post, postJson } from './support/wire/wire-request.js';
 
 /** One caller's calls in the house at once, and its connections where 720 are allowed in all. */
 const PLACES = 128;

@@ -4,15 +4,15 @@ import { randomUUID } from 'node:crypto';
 import type { CustodyFault } from '../apps/control/src/custody/secret-custody.js';
 import { useDeployment } from './support/deployment.js';
 import type { Held } from './support/held-attempt.js';
-import { PlainAddress } from './support/plain-address.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { BUNDLE, onlyFor, PROJECT, SECRET } from './support/published-task.js';
 import { TestAuthority } from './support/test-authority.js';
 import { TRUST_DOMAIN } from './support/test-pki.js';
 import { until } from './support/until.js';
-import type { Answer } from './support/wire-client.js';
-import { WireConnection } from './support/wire-connection.js';
+import type { Answer } from './support/wire/wire-client.js';
+import { WireConnection } from './support/wire/wire-connection.js';
 import { newSessionId, registration, sessionPath } from './support/worker-session.js';
 
 const database = useDatabase();

@@ -5,13 +5,13 @@ import type { LogLine } from '../apps/cli/src/demo/program.js';
 import { OPERATORS } from './support/control-settings.js';
 import { useDeployment } from './support/deployment.js';
 import { artifactOf, type Held } from './support/held-attempt.js';
-import { PlainAddress } from './support/plain-address.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import { useDatabase } from './support/postgres.js';
 import { onlyFor, PROJECT } from './support/published-task.js';
 import { replaceFile, type TestIdentity, TRUST_DOMAIN } from './support/test-pki.js';
 import { until } from './support/until.js';
-import { type Answer, WireClient } from './support/wire-client.js';
-import { type Outcome, WireConnection } from './support/wire-connection.js';
+import { type Answer, WireClient } from './support/wire/wire-client.js';
+import { type Outcome, WireConnection } from './support/wire/wire-connection.js';
 import { newSessionId, registration, sessionPath } from './support/worker-session.js';
 
 const HOUR_MS = 60 * 60 * 1000;

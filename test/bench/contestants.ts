@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Deployment } from '../support/deployment.js';
 import { LeaseStock, stockWorkers } from '../support/lease-stock.js';
 import type { TestDatabase } from '../support/postgres.js';
-import { WireConnection } from '../support/wire-connection.js';
+import { WireConnection } from '../support/wire/wire-connection.js';
 import type { Server } from './load.js';
 import { bundleOf } from './material.js';
 import { StatementRecorder, type RecordedStatement } from './statement-recorder.js';

@@ -1,8 +1,8 @@
 import type { LeaseStock } from '../support/lease-stock.js';
 import type { PlayedWorker } from '../support/played-worker.js';
 import { cpuMsOf, residentMiB } from '../support/process-stat.js';
-import type { WireCaller } from '../support/wire-caller.js';
-import { WireConnection } from '../support/wire-connection.js';
+import type { WireCaller } from '../support/wire/wire-caller.js';
+import { WireConnection } from '../support/wire/wire-connection.js';
 
 /** A server that answers deliveries. */
 export interface Server {

@@ -1,4 +1,4 @@
-import { pipeBoth, Relay } from '../support/relay.js';
+import { pipeBoth, Relay } from '../support/wire/relay.js';
 
 /** Messages of the protocol without a type byte: the start-up message, and those before it. */
 const LENGTH_BYTES = 4;

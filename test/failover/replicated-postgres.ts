@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import { migrate, type ProcessRole } from '@valise/authority';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../apps/cli/src/demo/embedded-postgres.js';
 import { provideTemplate } from '../support/postgres-server.js';
-import { Relay } from '../support/relay.js';
+import { Relay } from '../support/wire/relay.js';
 import { allowLogins, urlAs } from '../support/role-logins.js';
 import { until } from '../support/until.js';
 

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
-import type { WireCaller } from '../support/wire-caller.js';
-import { WireConnection } from '../support/wire-connection.js';
+import type { WireCaller } from '../support/wire/wire-caller.js';
+import { WireConnection } from '../support/wire/wire-connection.js';
 
 const PATIENCE_MS = 100;
 const DEADLINE_MS = 10_000;

@@ -3,7 +3,7 @@ import { FAILURES } from '@valise/contracts/failure';
 import { METRICS } from '../../apps/control/src/metrics/catalogue.js';
 import { useDeployment } from '../support/deployment.js';
 import { completion, delivery, type Held, renewal, running } from '../support/held-attempt.js';
-import { PlainAddress } from '../support/plain-address.js';
+import { PlainAddress } from '../support/wire/plain-address.js';
 import { useDatabase } from '../support/postgres.js';
 import { plainSpec, PROJECT, publication } from '../support/published-task.js';
 import { report, verification } from '../support/verification.js';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Relay } from '../support/relay.js';
+import { Relay } from '../support/wire/relay.js';
 
 /** What becomes of one upload: it is cut after so many bytes of its connection, or its answer is. */
 export type Cut = number | 'answer';

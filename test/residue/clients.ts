@@ -1,6 +1,6 @@
-import { NarrowPath, SLOW } from '../support/narrow-path.js';
-import type { WireCaller } from '../support/wire-caller.js';
-import { WireConnection } from '../support/wire-connection.js';
+import { NarrowPath, SLOW } from '../support/wire/narrow-path.js';
+import type { WireCaller } from '../support/wire/wire-caller.js';
+import { WireConnection } from '../support/wire/wire-connection.js';
 
 /** Asks for one delivery after the other with `requests`, and behaves in its own way. */
 export type Client = (caller: WireCaller, requests: readonly Buffer[]) => Promise<void>;

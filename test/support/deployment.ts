@@ -17,8 +17,8 @@ import { logged, Programs } from './programs.js';
 import { PROJECT, publication } from './published-task.js';
 import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
 import { until } from './until.js';
-import { wireCaller, type WireCaller } from './wire-caller.js';
-import { type Answer, WireClient } from './wire-client.js';
+import { wireCaller, type WireCaller } from './wire/wire-caller.js';
+import { type Answer, WireClient } from './wire/wire-client.js';
 
 /** Control as a process of its own, with its database, its certificates and its mounted secrets. */
 export class Deployment {

@@ -6,7 +6,7 @@ import type { PlayedWorker } from './played-worker.js';
 import type { TestDatabase } from './postgres.js';
 import { onlyFor, publication } from './published-task.js';
 import { until } from './until.js';
-import { postJson } from './wire-request.js';
+import { postJson } from './wire/wire-request.js';
 
 /** References of a task, with what lies in their files. */
 export interface Material {

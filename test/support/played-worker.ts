@@ -16,8 +16,8 @@ import {
   running,
   upload,
 } from './held-attempt.js';
-import type { WireCaller } from './wire-caller.js';
-import type { Answer, WireClient } from './wire-client.js';
+import type { WireCaller } from './wire/wire-caller.js';
+import type { Answer, WireClient } from './wire/wire-client.js';
 import { newSessionId, registration, sessionPath } from './worker-session.js';
 
 /** A worker in a session, as a test plays it over the wire. */

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import type { HandshakeFailure } from '../../apps/control/src/tls/transport-facts.js';
 import { TestAuthority } from '../support/test-authority.js';
-import { HOUR_MS, useListener } from '../support/test-listener.js';
+import { HOUR_MS, useListener } from './test-listener.js';
 import { type TestIdentity, TRUST_DOMAIN } from '../support/test-pki.js';
-import type { Outcome } from '../support/wire-connection.js';
+import type { Outcome } from '../support/wire/wire-connection.js';
 
 const listener = useListener();
 

@@ -4,9 +4,9 @@ import { pino } from 'pino';
 import { ValiseError } from '@valise/contracts/failure';
 import { ReloadTimer } from '../../apps/control/src/tls/reload-timer.js';
 import { Transport } from '../../apps/control/src/tls/transport.js';
-import type { WireConnection } from '../support/wire-connection.js';
+import type { WireConnection } from '../support/wire/wire-connection.js';
 import { pem, TestAuthority } from '../support/test-authority.js';
-import { HOUR_MS, useListener } from '../support/test-listener.js';
+import { HOUR_MS, useListener } from './test-listener.js';
 import { replaceFile, type TestIdentity, TRUST_DOMAIN } from '../support/test-pki.js';
 
 const listener = useListener();

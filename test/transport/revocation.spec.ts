@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { TestAuthority } from '../support/test-authority.js';
-import { HOUR_MS, useListener } from '../support/test-listener.js';
+import { HOUR_MS, useListener } from './test-listener.js';
 import { replaceFile } from '../support/test-pki.js';
 
 const listener = useListener();

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { IdentityFiles } from '../../apps/cli/src/management/management-client.js';
+import type { IdentityFiles } from '../../../apps/cli/src/management/management-client.js';
 
 /** Who connects where, in PEM; without a certificate it is nobody. */
 export interface WireCaller {

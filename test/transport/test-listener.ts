@@ -11,10 +11,10 @@ import type { TlsConfig } from '../../apps/control/src/config/control-config.js'
 import { ReloadTimer } from '../../apps/control/src/tls/reload-timer.js';
 import { Transport } from '../../apps/control/src/tls/transport.js';
 import type { TransportFacts } from '../../apps/control/src/tls/transport-facts.js';
-import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
-import { until } from './until.js';
-import { wireCaller } from './wire-caller.js';
-import { type Outcome, WireConnection } from './wire-connection.js';
+import { type TestIdentity, TestPki, TRUST_DOMAIN } from '../support/test-pki.js';
+import { until } from '../support/until.js';
+import { wireCaller } from '../support/wire/wire-caller.js';
+import { type Outcome, WireConnection } from '../support/wire/wire-connection.js';
 
 export const HOUR_MS = 3_600_000;
 

@@ -1,4 +1,4 @@
-import { until } from './until.js';
+import { until } from '../until.js';
 
 const DEADLINE_MS = 20_000;
 
