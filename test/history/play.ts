@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from './history.js';
 import { Dawdling } from './dawdling.js';
 import { newLeaseToken } from '../support/held-attempt.js';
 import { OPERATOR, PROJECT } from '../support/published-task.js';
 import { newSessionId, registration } from '../support/worker-session.js';
-import type { History } from './history.js';
+import type { Database, History } from './history.js';
 import { OperatorPlayer } from './operator-player.js';
 import { Random } from './random.js';
 import { Recorder } from './recorder.js';

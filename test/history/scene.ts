@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { leaseTokenDigest } from '@valise/contracts/documents';
 import type { Offer } from '@valise/contracts/wire';
-import type { Database } from './history.js';
 import { fenceOf, type Held } from '../support/held-attempt.js';
 import { OPERATOR, plainSpec, PROJECT, publication } from '../support/published-task.js';
 import type { TestWorker } from '../support/worker-session.js';
-import type { ShownFence } from './history.js';
+import type { Database, ShownFence } from './history.js';
 import type { Random } from './random.js';
 import type { Recorder } from './recorder.js';
 import type { Stage } from './stage.js';

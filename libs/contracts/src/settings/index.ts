@@ -1,4 +1,4 @@
-export { pemBlocks, type PemBlock } from './pem.js';
+export { pemBlocks } from './pem.js';
 export {
   absolutePath,
   fileContent,
