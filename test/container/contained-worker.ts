@@ -5,24 +5,21 @@ import { asked, docker } from './engine.js';
 import { WORKER, type WorkerImage } from './worker-image.js';
 
 const PAGE = join(__dirname, '../../docs/operations/worker.md');
-/** What an operator fills in: names, places, and who takes orphans in. */
+/** What depends on the place: names, and what is started again. Each has a value. */
 const FILLED_IN = new Set(['--name', '--restart', '--volume', '--env-file']);
 
-/** The options of `docker run` that the operators' page gives for a worker, but `--init` and those that depend on the place. */
+/** The options of `docker run` that the operators' page gives for a worker, but those that depend on the place. */
 export function optionsOfPage(): readonly string[] {
   const command = /^docker run (.*(?:\\\n.*)+)$/m.exec(readFileSync(PAGE, 'utf8'))?.[1];
   const words = command?.replaceAll('\\\n', ' ').trim().split(/\s+/).slice(0, -1) ?? [];
   if (words.length === 0) throw new Error('the page has no command');
   return words.filter(
-    (word, index) =>
-      !['--detach', '--init'].includes(word) &&
-      !FILLED_IN.has(word) &&
-      !FILLED_IN.has(words[index - 1] ?? ''),
+    (word, index) => word !== '--detach' && !FILLED_IN.has(word) && !FILLED_IN.has(words[index - 1] ?? ''),
   );
 }
 
 export interface Containment {
-  /** Of `docker run`, after those of the page where they are wanted. */
+  /** Of `docker run`. */
   readonly options: readonly string[];
   readonly settings: Readonly<Record<string, string>>;
 }
