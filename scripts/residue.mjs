@@ -22,10 +22,10 @@ async function main() {
   await prepare(PROGRAMS);
   const { load } = await import('./typescript.mjs');
   const { TestDatabase } = load('test/support/postgres.ts');
-  const { FULL, measureResidue, SHORT } = load('test/residue/residue.ts');
+  const { FULL_CONTROL, measureControlResidue, SHORT_CONTROL } = load('test/residue/control-residue.ts');
   const { FULL_WORKER, measureWorkerResidue, SHORT_WORKER } = load('test/residue/worker-residue.ts');
   const measures = {
-    control: (database) => measureResidue(database, short ? SHORT : FULL),
+    control: (database) => measureControlResidue(database, short ? SHORT_CONTROL : FULL_CONTROL),
     worker: (database) => measureWorkerResidue(database, short ? SHORT_WORKER : FULL_WORKER),
   };
   const reports = {};

@@ -1,12 +1,16 @@
-import { measureResidue, SHORT, type ResidueReport } from './residue/residue.js';
+import {
+  measureControlResidue,
+  SHORT_CONTROL,
+  type ControlResidueReport,
+} from './residue/control-residue.js';
 import { useDatabase } from './support/postgres.js';
 
 const database = useDatabase();
 
 describe('control’s memory, one second after the last delivery', () => {
-  let report: ResidueReport;
+  let report: ControlResidueReport;
   beforeAll(async () => {
-    report = await measureResidue(database(), SHORT);
+    report = await measureControlResidue(database(), SHORT_CONTROL);
   });
 
   it('has no copy of any secret, kept alive or not, read slowly or left half-way', () => {

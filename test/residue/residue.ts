@@ -1,110 +1,31 @@
-import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { createSecretReference } from '@valise/contracts/documents';
-import { Search } from '../../apps/cli/src/demo/search.js';
-import { OPERATORS } from '../support/control-settings.js';
-import { Deployment } from '../support/deployment.js';
-import { LeaseStock, stockWorkers } from '../support/lease-stock.js';
-import type { TestDatabase } from '../support/postgres.js';
-import { PROJECT } from '../support/published-task.js';
-import { Canary } from './canary.js';
-import { CLIENTS } from './clients.js';
-import { searchMemory } from './process-memory.js';
-import { decoySeen, type Residue } from './report.js';
+import type { Search } from '../../apps/cli/src/demo/search.js';
+import type { Canary } from './canary.js';
 
-/** How much is delivered. */
-export interface ResidueScale {
-  readonly bundleBytes: readonly number[];
-  /** How often each canary is delivered. */
-  readonly times: readonly number[];
+/** What is left of secrets in a program that had them. */
+export interface Residue {
+  readonly canaries: number;
+  /** Where a canary was seen 1 s after it was last used: which one, in which form, in which memory. */
+  readonly found: readonly Found[];
+  /** Whether text that the program keeps was seen, in UTF-8 and in UTF-16: else the search proves nothing. */
+  readonly decoySeen: { readonly utf8: boolean; readonly utf16: boolean };
+  readonly searchedBytes: number;
 }
 
-export const SHORT: ResidueScale = { bundleBytes: [32, 96 * 1024], times: [1, 20] };
-export const FULL: ResidueScale = {
-  bundleBytes: [32, 64, 1024, 4 * 1024, 16 * 1024, 96 * 1024],
-  times: [1, 200],
-};
-
-export interface ResidueReport extends Residue {
-  readonly program: 'control';
-  readonly deliveries: number;
+export interface Found {
+  readonly canary: string;
+  readonly form: string;
+  readonly place: string;
 }
 
-const MAX_SECRET_BYTES = 16 * 1024;
-const AFTER_MS = 1000;
-/** With the eight deliveries of a claim, more than the largest scale asks for at once. */
-const CLAIMS = 64;
-
-/** Delivers canaries in every way through a real control, and then looks for them in its memory. */
-export async function measureResidue(database: TestDatabase, scale: ResidueScale): Promise<ResidueReport> {
-  const keptOnPurpose = {
-    utf8: new Canary('kept as text'),
-    utf16: new Canary('kept as wide text', 'awkward'),
-  };
-  const directory = mkdtempSync(join(tmpdir(), 'valise-residue-'));
-  const operatorsFile = join(directory, 'operators.json');
-  // Names of operators stay in memory as strings; one with a wide character as UTF-16.
-  writeFileSync(
-    operatorsFile,
-    JSON.stringify({ ...OPERATORS, [keptOnPurpose.utf8.text]: {}, [keptOnPurpose.utf16.text]: {} }),
-    { mode: 0o600 },
-  );
-  const deployment = await Deployment.start(database, { VALISE_OPERATORS_FILE: operatorsFile });
-  try {
-    const { canaries, deliveries } = await deliverCanaries(deployment, scale);
-    await delay(AFTER_MS);
-    const patterns = [...canaries, ...Object.values(keptOnPurpose)].flatMap((canary) => canary.patterns());
-    const search = new Search(patterns);
-    await searchMemory(deployment.control.pid, search);
-    return {
-      program: 'control',
-      deliveries,
-      canaries: canaries.length,
-      found: search.sightings
-        .filter(({ pattern }) => canaries.some(({ needle }) => needle === pattern.needle))
-        .map(({ pattern, place }) => ({ canary: pattern.needle.label, form: pattern.form, place })),
-      decoySeen: decoySeen(search, keptOnPurpose),
-      searchedBytes: search.searchedBytes,
-    };
-  } finally {
-    await deployment.stop();
-    rmSync(directory, { recursive: true });
-  }
+/** Text that the program keeps, once in each encoding that strings have. */
+export interface Decoy {
+  readonly utf8: Canary;
+  readonly utf16: Canary;
 }
 
-async function deliverCanaries(
-  deployment: Deployment,
-  { bundleBytes, times }: ResidueScale,
-): Promise<{ canaries: Canary[]; deliveries: number }> {
-  const workers = await stockWorkers(deployment, 1);
-  const secret = createSecretReference({ projectId: PROJECT, name: 'canary' });
-  const bundle = createSecretReference({ projectId: PROJECT, name: 'canaries', version: 1 });
-  const nothing = Buffer.from('-');
-  const stock = await LeaseStock.prepare(deployment, workers, CLAIMS, {
-    secrets: new Map([[secret, nothing]]),
-    bundle: { reference: bundle, carrier: nothing },
-  });
-  const claims = stock.requestsOf(0, true);
-  const canaries: Canary[] = [];
-  let deliveries = 0;
-  for (const size of bundleBytes) {
-    for (const count of times) {
-      for (const [name, client] of Object.entries(CLIENTS)) {
-        const label = `${size} bytes × ${count}, ${name}`;
-        const plain = new Canary(label);
-        const awkward = new Canary(`${label}, awkward`, 'awkward');
-        canaries.push(plain, awkward);
-        deployment.secrets.lay(secret, plain.bytes(Math.min(size, MAX_SECRET_BYTES)));
-        deployment.secrets.lay(bundle, awkward.bytes(size));
-        await stock.refill();
-        const requests = Array.from({ length: count }, (_, index) => claims[index % claims.length]!);
-        await client(workers[0]!.caller, requests);
-        await stock.settled();
-        deliveries += count;
-      }
-    }
-  }
-  return { canaries, deliveries };
+/** In which encodings `search` has seen it. */
+export function decoySeen({ sightings }: Search, { utf8, utf16 }: Decoy): Residue['decoySeen'] {
+  const seen = (canary: Canary, form: string): boolean =>
+    sightings.some(({ pattern }) => pattern.needle === canary.needle && pattern.form === form);
+  return { utf8: seen(utf8, 'raw'), utf16: seen(utf16, 'utf16') };
 }

@@ -12,7 +12,7 @@ import { onlyFor, PROJECT, publication } from '../support/published-task.js';
 import { until } from '../support/until.js';
 import { Canary } from './canary.js';
 import { searchMemory } from './process-memory.js';
-import { decoySeen, type Found, type Residue } from './report.js';
+import { decoySeen, type Found, type Residue } from './residue.js';
 
 /** What the tasks are given: so many secrets and a bundle with as many entries, of so many bytes each at least. */
 export interface TaskLoad {
