@@ -4,7 +4,7 @@ import type { Program } from '../../apps/cli/src/demo/program.js';
 import type { Deployment } from '../support/deployment.js';
 import { logged } from '../support/programs.js';
 
-/** What is done to a life of control: see control-crash.mjs. */
+/** What is done to a life of control: see control-preload.mjs. */
 export type ControlFault = { readonly CRASH_AT: string } | { readonly CUT_AT: 'all' };
 
 /** Control's worker-facing listener in a process of its own, killed and started again at one address. */
@@ -24,7 +24,7 @@ export class CrashControl {
     const program = programs.start('control', {
       ...settings.of('ingress', await pki.server('control')),
       VALISE_INGRESS_LISTEN: `127.0.0.1:${this.#port}`,
-      NODE_OPTIONS: `--import=${pathToFileURL(join(__dirname, 'control-crash.mjs')).href}`,
+      NODE_OPTIONS: `--import=${pathToFileURL(join(__dirname, 'control-preload.mjs')).href}`,
       ...fault,
     });
     this.#program = program;

@@ -105,7 +105,7 @@ export class CrashWorker {
       ...(process.getuid?.() === 0 && { VALISE_SLOT_UID_BASE: String(this.uidBase) }),
       ...this.settings,
       ...(crash && {
-        NODE_OPTIONS: `--import=${pathToFileURL(join(__dirname, 'worker-crash.mjs')).href}`,
+        NODE_OPTIONS: `--import=${pathToFileURL(join(__dirname, 'worker-preload.mjs')).href}`,
         CRASH_AT: crash.at.join(','),
         ...(crash.after !== undefined && { CRASH_AFTER: crash.after }),
       }),
