@@ -7,9 +7,9 @@ import { residentMiB } from '../support/process-stat.js';
 import type { BenchOptions } from './bench-options.js';
 import { DATABASE_CONNECTIONS, recordProtocol, startFloor, type Protocol } from './contestants.js';
 import { kept, WARM_UP, type Contest } from './contests.js';
-import { measure, type Server } from './load.js';
+import { interleaved, measure, type Server } from './load.js';
 import { bundleOf } from './material.js';
-import { interleaved, lineOf, rowOf, type Row } from './row.js';
+import { lineOf, rowOf, type Row } from './row.js';
 
 const WORKERS = 64;
 const CLAIMS_PER_WORKER = 24;

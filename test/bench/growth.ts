@@ -6,9 +6,9 @@ import { TestDatabase } from '../support/postgres.js';
 import { World } from '../support/world.js';
 import type { BenchOptions } from './bench-options.js';
 import { kept, WARM_UP } from './contests.js';
-import { measure, type LoadShape, type Sample } from './load.js';
+import { interleaved, measure, type LoadShape, type Sample } from './load.js';
 import { bundleOf } from './material.js';
-import { interleaved, lineOf, rowOf, type Row } from './row.js';
+import { lineOf, rowOf, type Row } from './row.js';
 
 /** Valise over a large table beside Valise over a small one, each with a PostgreSQL of its own. */
 export async function measureGrowth(

@@ -12,7 +12,7 @@ export interface Server {
 
 export interface LoadShape {
   readonly connections: number;
-  /** Whether each request has a handshake of its own. */
+  /** Whether the requests of a connection share its handshake; else each has one of its own. */
   readonly keepAlive: boolean;
   readonly requests: number;
 }
@@ -73,6 +73,20 @@ export async function measure(
     clearInterval(watch);
     for (const lane of lanes) lane.close();
   }
+}
+
+/** So many rounds of both; in turn the one or the other begins. */
+export async function interleaved(
+  rounds: number,
+  [one, other]: readonly [() => Promise<Sample>, () => Promise<Sample>],
+): Promise<[Sample[], Sample[]]> {
+  const samples: [Sample[], Sample[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    if (round % 2 === 0) samples[1].push(await other());
+    samples[0].push(await one());
+    if (round % 2 === 1) samples[1].push(await other());
+  }
+  return samples;
 }
 
 /** One worker's requests, one after the other. */

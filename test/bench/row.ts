@@ -39,17 +39,3 @@ export function lineOf({ name, connections, keepAlive, cpuRatio, p99Ratio }: Row
   const how = keepAlive ? 'keep-alive' : 'a handshake each';
   return `${name}, ${connections} connections, ${how}: CPU ${cpuRatio.median.toFixed(2)} ×, p99 ${p99Ratio.median.toFixed(2)} ×`;
 }
-
-/** So many rounds of both; in turn the one or the other begins. */
-export async function interleaved(
-  rounds: number,
-  [one, other]: readonly [() => Promise<Sample>, () => Promise<Sample>],
-): Promise<[Sample[], Sample[]]> {
-  const samples: [Sample[], Sample[]] = [[], []];
-  for (let round = 0; round < rounds; round += 1) {
-    if (round % 2 === 0) samples[1].push(await other());
-    samples[0].push(await one());
-    if (round % 2 === 1) samples[1].push(await other());
-  }
-  return samples;
-}
