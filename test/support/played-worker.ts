@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
   ARTIFACT_CONTENT_TYPE,
-  type Offer,
   OfferResponse,
   readBody,
   SessionRegisterResponse,
@@ -61,7 +60,9 @@ export class PlayedWorker {
     const answer = await this.ask({ offerId: randomUUID(), leaseToken });
     const { offer } = readBody(OfferResponse, answer.json, 'control_answer_invalid');
     if (!offer) throw new Error('nothing was queued for this worker');
-    const held = this.heldBy(offer, leaseToken);
+    const { workerId, sessionId, generation } = this;
+    const worker = { workerId, sessionId, generation };
+    const held = { worker, offer, fence: fenceOf(worker, offer, leaseToken) };
     await this.call('starting', held.fence);
     return held;
   }
@@ -90,12 +91,5 @@ export class PlayedWorker {
     return this.client.send('POST', this.pathOf('artifacts'), Buffer.concat([prefix, header, log]), {
       'content-type': ARTIFACT_CONTENT_TYPE,
     });
-  }
-
-  /** What this worker would hold, were the claim its own. */
-  heldBy(offer: Offer, leaseToken: string): Held {
-    const { workerId, sessionId, generation } = this;
-    const worker = { workerId, sessionId, generation };
-    return { worker, offer, fence: fenceOf(worker, offer, leaseToken) };
   }
 }

@@ -11,7 +11,7 @@ export interface Patience {
   readonly deadlineMs?: number;
   /** Between two looks. Default: 10. */
   readonly everyMs?: number;
-  /** What a person needs to know who reads that it was in vain. */
+  /** What helps whoever reads that it was in vain. */
   readonly situation?: () => string;
 }
 
