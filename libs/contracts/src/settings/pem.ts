@@ -1,6 +1,6 @@
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\r\n]+)-----END \1-----/g;
 
-/** One document of a PEM text (RFC 7468). */
+/** One block of a PEM text (RFC 7468), and the document in it. */
 export interface PemBlock {
   readonly label: string;
   readonly der: Buffer;
