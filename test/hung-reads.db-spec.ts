@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Settings } from '@valise/contracts/settings';
@@ -6,11 +6,13 @@ import { ControlConfig } from '../apps/control/src/config/control-config.js';
 import { startControl, type Control } from '../apps/control/src/control.js';
 import { ProjectionThreads } from '../apps/control/src/custody/projection-threads.js';
 import { createLog } from '../apps/control/src/log/log.js';
-import { PlainAddress } from './support/wire/plain-address.js';
+import { ControlSettings } from './support/control-settings.js';
+import { MountedSecrets } from './support/mounted-secrets.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { OPERATOR, PROJECT, publication, SECRET } from './support/published-task.js';
 import { TestPki, TRUST_DOMAIN } from './support/test-pki.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import { wireCaller } from './support/wire/wire-caller.js';
 import { WireClient } from './support/wire/wire-client.js';
 import { useWorld } from './support/world.js';
@@ -29,24 +31,12 @@ let release: () => void = () => undefined;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'valise-hung-'));
-  chmodSync(directory, 0o700);
   const pki = await TestPki.create(join(directory, 'pki'), TRUST_DOMAIN);
-  const { certificateFile, keyFile } = await pki.server('control');
-  const secrets = join(directory, 'secrets');
-  mkdirSync(secrets);
-  const url = join(directory, 'url');
-  writeFileSync(url, database().url('valise_ingress'));
+  await pki.revoke();
+  const secrets = new MountedSecrets(join(directory, 'secrets'));
   const settings = new Settings({
-    VALISE_LISTENERS: 'ingress',
-    VALISE_TRUST_DOMAIN: TRUST_DOMAIN,
-    VALISE_INGRESS_LISTEN: '127.0.0.1:0',
-    VALISE_INGRESS_DATABASE_URL_FILE: url,
+    ...new ControlSettings(directory, database(), secrets, pki).of('ingress', await pki.server('control')),
     VALISE_INGRESS_DATABASE_CONNECTIONS: '1',
-    VALISE_SECRETS_DIRECTORY: secrets,
-    VALISE_PLAIN_LISTEN: '127.0.0.1:0',
-    VALISE_TLS_CERTIFICATE_FILE: certificateFile,
-    VALISE_TLS_KEY_FILE: keyFile,
-    VALISE_TLS_CLIENT_CA_FILE: pki.caFile,
   });
   control = await startControl(
     new ControlConfig(settings),
