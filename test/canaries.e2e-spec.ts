@@ -8,9 +8,9 @@ import { searchDatabase } from '../apps/cli/src/demo/database-search.js';
 import { patternsOf, type Needle } from '../apps/cli/src/demo/needles.js';
 import { Search } from '../apps/cli/src/demo/search.js';
 import { useDeployment } from './support/deployment.js';
-import { PlainAddress } from './support/wire/plain-address.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/published-task.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 
 const TALKATIVE = { VALISE_LOG_LEVEL: 'trace', NODE_DEBUG: 'tls,http,net,child_process', DEBUG: '*' };
 

@@ -1,10 +1,10 @@
 import { ARTIFACT_CONTENT_TYPE } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
-import { PlainAddress } from './support/wire/plain-address.js';
 import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { PROJECT } from './support/published-task.js';
 import { verification } from './support/verification.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import type { WireCaller } from './support/wire/wire-caller.js';
 import { WireConnection } from './support/wire/wire-connection.js';
 import { post, postJson } from './support/wire/wire-request.js';

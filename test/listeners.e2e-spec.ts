@@ -1,8 +1,8 @@
 import { useDeployment } from './support/deployment.js';
-import { PlainAddress } from './support/wire/plain-address.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { logged } from './support/programs.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import { wireCaller } from './support/wire/wire-caller.js';
 import { WireClient } from './support/wire/wire-client.js';
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { ARTIFACT_CONTENT_TYPE, SESSION_HEARTBEAT_SCHEMA } from '@valise/contracts/wire';
 import { useDeployment } from './support/deployment.js';
-import { PlainAddress } from './support/wire/plain-address.js';
 import type { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { logged } from './support/programs.js';
+import { PlainAddress } from './support/wire/plain-address.js';
 import type { WireCaller } from './support/wire/wire-caller.js';
 import { type WireAnswer, WireConnection } from './support/wire/wire-connection.js';
 import { post, postJson } from './support/wire/wire-request.js';

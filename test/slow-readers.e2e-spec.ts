@@ -1,9 +1,9 @@
 import { bundleOf } from './bench/material.js';
 import { useDeployment } from './support/deployment.js';
 import { LeaseStock, stockWorkers } from './support/lease-stock.js';
+import { useDatabase } from './support/postgres.js';
 import { NarrowPath, STALLED } from './support/wire/narrow-path.js';
 import { PlainAddress } from './support/wire/plain-address.js';
-import { useDatabase } from './support/postgres.js';
 import { WireConnection } from './support/wire/wire-connection.js';
 
 const WORKERS = 4;

@@ -6,9 +6,9 @@ import { Client } from 'pg';
 import { migrate, type ProcessRole } from '@valise/authority';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../apps/cli/src/demo/embedded-postgres.js';
 import { provideTemplate } from '../support/postgres-server.js';
-import { Relay } from '../support/wire/relay.js';
 import { allowLogins, urlAs } from '../support/role-logins.js';
 import { until } from '../support/until.js';
+import { Relay } from '../support/wire/relay.js';
 
 const PASSWORD_FILE = 'superuser-password';
 // Nothing is asked of the machine's disk: a crash of the machine is not what is played here.
