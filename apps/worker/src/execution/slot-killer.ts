@@ -1,4 +1,5 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcessByStdio, type StdioOptions } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 
@@ -9,18 +10,19 @@ const ANSWER_MS = 10_000;
 
 /**
  * For each uid it reads, takes that as its effective one, kills all that this uid may kill, and answers. What it must not
- * be allowed to do is checked before each act: with a root's real uid or a capability it would end the whole machine.
+ * be allowed to do is checked before each act: with a uid of root's or another capability it would end the whole machine.
  */
 const SCRIPT = `
 const { readFileSync, readSync, writeSync } = require('fs');
 const own = Number(process.argv[1]);
-if (!(own > 0)) process.exit(1);
 const order = Buffer.alloc(16);
 for (let length; (length = readSync(0, order)) > 0;) {
   const uid = Number(order.toString('latin1', 0, length));
+  if (!(own > 0 && uid > own)) process.exit(1);
   process.seteuid(uid);
   const status = readFileSync('/proc/self/status', 'latin1');
-  const isOnlyTheSlots = /^CapEff:\\t0+$/m.test(status) && status.includes('\\nUid:\\t' + own + '\\t' + uid + '\\t');
+  const ids = ['\\nUid:', own, uid, own, ''].join('\\t');
+  const isOnlyTheSlots = /^CapEff:\\t0+80$/m.test(status) && status.includes(ids);
   if (!isOnlyTheSlots) process.exit(1);
   try {
     process.kill(-1, 'SIGKILL');
@@ -28,7 +30,7 @@ for (let length; (length = readSync(0, order)) > 0;) {
     // In a container the worker may be the first process, which the kernel leaves out, and nobody else there.
     if (error.code !== 'ESRCH') process.exit(1);
   }
-  process.seteuid(0);
+  process.seteuid(own);
   writeSync(1, '+');
 }
 `;
@@ -36,10 +38,21 @@ for (let length; (length = readSync(0, order)) > 0;) {
 /** Nothing runs under this uid but a worker's killer; no slot and no account has it, and no other worker's killer. */
 export const killerUidOf = (baseUid: number): number => baseUid - 1;
 
-/** The arguments of setpriv with which it becomes a killer whose real uid is `ownUid`. */
+/** The only capability of a killer: to take a uid. In its status it is the bit 80. */
+const SETUID = '-all,+setuid';
+/** What a killer executes, wherever it lies: the worker's own program, as the fourth of the descriptors it is given. */
+const PROGRAM = '/proc/self/fd/3';
+
+export const openProgram = (): number => openSync('/proc/self/exe', 'r');
+
+/**
+ * The arguments of setpriv with which it becomes a killer of `ownUid`. It is that in every respect while it is executed:
+ * a kernel before 6.17 gives up an effective uid that is not the real one, where nobody may gain privileges by exec.
+ */
 export const killerOf = (ownUid: number): readonly string[] => {
-  const script = [process.execPath, '-e', SCRIPT, String(ownUid)];
-  return ['--ruid', String(ownUid), '--clear-groups', '--', ...script];
+  const script = [PROGRAM, '-e', SCRIPT, String(ownUid)];
+  const ids = ['--reuid', String(ownUid), '--clear-groups'];
+  return [...ids, '--inh-caps', SETUID, '--ambient-caps', SETUID, '--', ...script];
 };
 
 /**
@@ -72,6 +85,8 @@ export class SlotKiller {
   }
 
   async #order(uid: number): Promise<boolean> {
+    // No slot has it. The killer would not obey either.
+    if (!(uid > this.ownUid)) return false;
     clearTimeout(this.#idle);
     try {
       this.#process ??= started(this.ownUid);
@@ -93,16 +108,21 @@ type Killer = ChildProcessByStdio<Writable, Readable, null>;
 
 /** It is not what keeps the worker alive, and hears nothing of the signals of the worker's terminal. */
 function started(ownUid: number): Killer {
-  const killer = spawn('setpriv', killerOf(ownUid), {
-    env: {},
-    cwd: '/',
-    detached: true,
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
+  const program = openProgram();
+  const killer = spawnedWith(program, ownUid);
   // Told by the end of its output already; without listeners they would end the worker.
   for (const emitter of [killer, killer.stdin, killer.stdout]) emitter.on('error', () => undefined);
   for (const handle of [killer, killer.stdin as Socket, killer.stdout as Socket]) handle.unref();
   return killer;
+}
+
+function spawnedWith(program: number, ownUid: number): Killer {
+  try {
+    const stdio: StdioOptions = ['pipe', 'pipe', 'ignore', program];
+    return spawn('setpriv', killerOf(ownUid), { env: {}, cwd: '/', detached: true, stdio }) as Killer;
+  } finally {
+    closeSync(program);
+  }
 }
 
 function obeys({ stdin, stdout }: Killer, uid: number): Promise<boolean> {
