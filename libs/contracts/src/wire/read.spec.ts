@@ -1,3 +1,4 @@
+import { refusal } from '../../spec/refusal.js';
 import { ValiseError } from '../failure/index.js';
 import { CompletionRequest, COMPLETION_SCHEMA } from './completion.dto.js';
 import { OfferResponse } from './offer.dto.js';
@@ -22,14 +23,8 @@ const completion = () => ({
 
 type Loose = Record<string, unknown> & { result: Record<string, unknown>; artifact: object };
 
-const refusal = (json: unknown): unknown => {
-  try {
-    readBody(CompletionRequest, json, 'invalid_worker_request');
-    return null;
-  } catch (error) {
-    return error instanceof ValiseError ? { code: error.code, ...error.facts } : error;
-  }
-};
+const refusalOf = (json: unknown): unknown =>
+  refusal(() => readBody(CompletionRequest, json, 'invalid_worker_request'));
 
 describe('a body', () => {
   it('becomes an instance of its class, nested objects included', () => {
@@ -71,7 +66,7 @@ describe('a body', () => {
   ])('is refused with %s', (_, damage, facts) => {
     const body = completion();
     damage(body);
-    expect(refusal(body)).toEqual({ code: 'invalid_worker_request', ...facts });
+    expect(refusalOf(body)).toEqual({ code: 'invalid_worker_request', ...facts });
   });
 
   it('hands an opaque document on as it was parsed, own __proto__ and constructor keys included', () => {

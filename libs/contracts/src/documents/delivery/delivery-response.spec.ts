@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { holds } from '../../../spec/property.js';
+import { refusal } from '../../../spec/refusal.js';
 import { ValiseError } from '../../failure/index.js';
 import { readDeliveryResponse } from './delivery-response-reader.js';
 import { writeDeliveryResponse } from './delivery-response-writer.js';
@@ -25,15 +26,6 @@ const expected = (count: number, bundles = 0) => ({
   secretRefs: Array.from({ length: count }, (_, index) => secret(index)),
   environmentBundleRefs: bundles > 0 ? [BUNDLE] : [],
 });
-
-function refusal(act: () => unknown): unknown {
-  try {
-    act();
-    return null;
-  } catch (error) {
-    return error instanceof ValiseError ? { code: error.code, ...error.facts } : error;
-  }
-}
 
 const material = fc
   .string({ unit: 'binary', maxLength: 60 })

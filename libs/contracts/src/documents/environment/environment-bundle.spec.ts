@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { holds } from '../../../spec/property.js';
+import { refusal } from '../../../spec/refusal.js';
 import { ValiseError } from '../../failure/index.js';
 import {
   ENVIRONMENT_BUNDLE_LIMITS as LIMITS,
@@ -13,15 +14,6 @@ import {
 const SCHEMA = 'qinglong/environment-bundle@v1';
 const carrier = (entries: unknown): string => JSON.stringify({ schema: SCHEMA, entries });
 const one = (value: string): string => carrier([{ name: 'A', value }]);
-
-function refusal(act: () => unknown): unknown {
-  try {
-    act();
-    return null;
-  } catch (error) {
-    return error instanceof ValiseError ? { code: error.code, ...error.facts } : error;
-  }
-}
 
 const refused = (facts: object): object => ({ code: 'ENVIRONMENT_BUNDLE_INVALID', ...facts });
 

@@ -1,16 +1,9 @@
 import fc from 'fast-check';
 import { holds } from '../../../spec/property.js';
-import { ValiseError } from '../../failure/index.js';
+import { refusal } from '../../../spec/refusal.js';
 import { parseJson } from './json.js';
 
-function refusal(text: Uint8Array | string): unknown {
-  try {
-    parseJson(text);
-    return null;
-  } catch (error) {
-    return error instanceof ValiseError ? { code: error.code, ...error.facts } : error;
-  }
-}
+const refusalOf = (text: Uint8Array | string): unknown => refusal(() => parseJson(text));
 
 describe('strict JSON', () => {
   it.each([
@@ -35,7 +28,7 @@ describe('strict JSON', () => {
     ['half a surrogate pair in a key', '{"\\udc00":1}', { rule: 'lone_surrogate', offset: 2 }],
     ['a raw lone surrogate', '["\ud800"]', { rule: 'lone_surrogate' }],
   ])('refuses %s', (_, text, facts) => {
-    expect(refusal(text)).toEqual({ code: 'JSON_INVALID', ...facts });
+    expect(refusalOf(text)).toEqual({ code: 'JSON_INVALID', ...facts });
   });
 
   it.each([
@@ -45,12 +38,12 @@ describe('strict JSON', () => {
     ['a code point past U+10FFFF', '22f490808022'],
     ['a byte that starts nothing', '22ff22'],
   ])('refuses ill-formed UTF-8: %s', (_, hex) => {
-    expect(refusal(Buffer.from(hex, 'hex'))).toEqual({ code: 'JSON_INVALID', rule: 'utf8', offset: 1 });
+    expect(refusalOf(Buffer.from(hex, 'hex'))).toEqual({ code: 'JSON_INVALID', rule: 'utf8', offset: 1 });
   });
 
   it('refuses a BOM as bytes, which a decoder would drop', () => {
     const facts = { code: 'JSON_INVALID', rule: 'unexpected', offset: 0 };
-    expect(refusal(Buffer.from('efbbbf7b7d', 'hex'))).toEqual(facts);
+    expect(refusalOf(Buffer.from('efbbbf7b7d', 'hex'))).toEqual(facts);
   });
 
   it.each([
@@ -63,10 +56,10 @@ describe('strict JSON', () => {
 
   it('takes 64 levels and refuses a depth bomb at the 65th', () => {
     const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
-    expect(refusal(nested(64))).toBeNull();
-    expect(refusal(nested(65))).toEqual({ code: 'JSON_INVALID', rule: 'depth', offset: 64, limit: 64 });
-    expect(refusal('{"a":'.repeat(100_000))).toMatchObject({ rule: 'depth' });
-    expect(refusal(nested(1_000_000))).toMatchObject({ rule: 'depth' });
+    expect(refusalOf(nested(64))).toBeNull();
+    expect(refusalOf(nested(65))).toEqual({ code: 'JSON_INVALID', rule: 'depth', offset: 64, limit: 64 });
+    expect(refusalOf('{"a":'.repeat(100_000))).toMatchObject({ rule: 'depth' });
+    expect(refusalOf(nested(1_000_000))).toMatchObject({ rule: 'depth' });
   });
 
   it('keeps an own __proto__ key an own key', () => {
@@ -94,7 +87,7 @@ describe('strict JSON', () => {
       'json/strictness',
       fc.property(fc.array(alphabet, { maxLength: 24 }), (characters) => {
         const text = characters.join('');
-        if (refusal(text) === null) expect(parseJson(text)).toEqual(JSON.parse(text));
+        if (refusalOf(text) === null) expect(parseJson(text)).toEqual(JSON.parse(text));
       }),
     );
   });
