@@ -1,53 +1,10 @@
 import { leaseTokenDigest } from '@valise/contracts/documents';
 import type { Lease } from '../attempts/execution.js';
-import { standing, type Claim, type Claimant } from './holder.js';
+import { claim, claimant, execution, fence, key, LATER_ID } from '../../spec/facts.js';
+import { standing, type Claimant } from './holder.js';
 
-const TOKEN = 't'.repeat(43);
-const key = { workerId: 'w', sessionId: '01890000-0000-7000-8000-000000000001' };
-const fence = {
-  runId: 'r',
-  attemptId: 'a',
-  workerGeneration: 1,
-  offerId: 'o',
-  leaseGeneration: 1,
-  leaseToken: TOKEN,
-  expectedLeaseVersion: 1,
-};
-const claim: Claim = {
-  offerId: 'o',
-  attemptId: 'a',
-  leaseGeneration: 1,
-  workerId: 'w',
-  sessionId: key.sessionId,
-  workerGeneration: 1,
-  tokenDigest: leaseTokenDigest(TOKEN),
-  placementScore: 0,
-};
-const lease: Lease = {
-  state: 'leased',
-  generation: 1,
-  version: 1,
-  workerId: 'w',
-  sessionId: key.sessionId,
-  workerGeneration: 1,
-  offerId: 'o',
-  tokenDigest: claim.tokenDigest,
-  acquiredAtMs: 0,
-  renewedAtMs: 0,
-  expiresAtMs: 100,
-  updatedAtMs: 0,
-  authorisations: 0,
-  custodyFailures: 0,
-  openSinceMs: null,
-};
-const claimant: Claimant = {
-  nowMs: 50,
-  workerStatus: 'active',
-  sessionId: key.sessionId,
-  sessionGeneration: 1,
-  claim,
-};
-const later = { workerId: 'w', sessionId: '01890000-0000-7000-8000-000000000002' };
+const { lease } = execution('starting');
+const later = { workerId: 'w', sessionId: LATER_ID };
 const underLater: Claimant = { ...claimant, sessionId: later.sessionId, sessionGeneration: 2 };
 
 describe('the standing of a caller', () => {
