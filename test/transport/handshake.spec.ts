@@ -2,21 +2,27 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import type { HandshakeFailure } from '../../apps/control/src/tls/transport-facts.js';
 import { TestAuthority } from '../support/test-authority.js';
-import { HOUR_MS, useListener } from './test-listener.js';
 import { type TestIdentity, TRUST_DOMAIN } from '../support/test-pki.js';
-import type { Outcome } from '../support/wire/wire-connection.js';
+import type { Outcome, WireConnection } from '../support/wire/wire-connection.js';
+import { HOUR_MS, useListener } from './test-listener.js';
 
 const listener = useListener();
+
+/** A connection that was answered, and the tickets with which its session might be resumed. */
+async function begun(identity: TestIdentity): Promise<{ first: WireConnection; tickets: Buffer[] }> {
+  const first = await listener().open(identity);
+  const tickets: Buffer[] = [];
+  first.socket.on('session', (ticket) => tickets.push(ticket));
+  expect(await first.ask()).toBe(200);
+  await listener().until('a ticket', () => tickets.length > 0);
+  return { first, tickets };
+}
 
 describe('a listener', () => {
   it('resumes no session, whatever ticket a client brings', async () => {
     await listener().listen();
     const identity = await listener().pki.worker('w-1');
-    const first = await listener().open(identity);
-    const tickets: Buffer[] = [];
-    first.socket.on('session', (ticket) => tickets.push(ticket));
-    expect(await first.ask()).toBe(200);
-    await listener().until('a ticket', () => tickets.length > 0);
+    const { first, tickets } = await begun(identity);
     first.close();
     for (const session of tickets) {
       const again = await listener().open(identity, { session });
@@ -29,11 +35,7 @@ describe('a listener', () => {
   it('resumes no session that was begun before its certificates were renewed', async () => {
     await listener().listen();
     const identity = await listener().pki.worker('w-1');
-    const first = await listener().open(identity);
-    const tickets: Buffer[] = [];
-    first.socket.on('session', (ticket) => tickets.push(ticket));
-    expect(await first.ask()).toBe(200);
-    await listener().until('a ticket', () => tickets.length > 0);
+    const { first, tickets } = await begun(identity);
     await listener().timer.reload();
     const [session] = tickets;
     const again = await listener().open(identity, { ...(session && { session }) });
