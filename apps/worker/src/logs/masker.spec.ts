@@ -34,6 +34,14 @@ describe('masked output', () => {
     );
   });
 
+  it('hides a value at whatever distance from what is none', async () => {
+    const search = await searchesFor('abcdef', 'a longer value');
+    for (let distance = 0; distance < 40; distance += 1) {
+      const before = '-'.repeat(distance);
+      expect(masked(search, `${before}abcdef--`)).toBe(`${before}***--`);
+    }
+  });
+
   it('hides each line of a value of several, with LF, CRLF and CR', async () => {
     const lines = await searchesFor('first line\r\nsecond line\nthird line\rfourth line\nab\rcdef');
     expect(masked(lines, 'first line\nsecond line\nx third line')).toBe('***\n***\nx ***');
