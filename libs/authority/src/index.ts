@@ -3,9 +3,8 @@ export { AttemptService } from './attempts/attempt.service.js';
 export { type AuditRecord, type Operator } from './audit/audit.js';
 export { AuditService } from './audit/audit.service.js';
 export { AuthorityModule, type AuthorityOptions } from './authority.module.js';
-export { DatabaseFault, type RetryableSqlState } from './database/database-fault.js';
 export { DatabaseProbe } from './database/database-probe.js';
-export { migrate, revertMigrations } from './database/migrate.js';
+export { migrate } from './database/migrate.js';
 export { PROCESS_ROLES, type ProcessRole } from './database/roles.js';
 export { TransactionRunner, type PoolUse, type TransactionCounts } from './database/transaction-runner.js';
 export {

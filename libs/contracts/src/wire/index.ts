@@ -5,7 +5,6 @@ export {
   isRecord,
   LEASE_TOKEN,
   LOG_ARTIFACT_ID,
-  UUID_ANY,
   UUID_V4,
   UUID_V7,
   WORKER_ID,
