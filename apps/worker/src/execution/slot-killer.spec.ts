@@ -33,13 +33,13 @@ const endOf = async (child: ChildProcess): Promise<unknown> => {
 };
 
 /** The killer's processes: their real, effective, saved and file system uid, and their capabilities. */
-function killers(): { readonly ids: string; readonly capabilities: string }[] {
+function killers(): { readonly pid: number; readonly ids: string; readonly capabilities: string }[] {
   return readdirSync('/proc').flatMap((pid) => {
     try {
       const status = readFileSync(`/proc/${pid}/status`, 'latin1');
       const [, ids = ''] = /^Uid:\t(.*)$/m.exec(status) ?? [];
       const [, capabilities = ''] = /^CapEff:\t0*(.*)$/m.exec(status) ?? [];
-      return ids.startsWith(`${KILLER_UID}\t`) ? [{ ids, capabilities }] : [];
+      return ids.startsWith(`${KILLER_UID}\t`) ? [{ pid: Number(pid), ids, capabilities }] : [];
     } catch {
       // No process, or one that has gone.
       return [];
@@ -77,7 +77,7 @@ function killers(): { readonly ids: string; readonly capabilities: string }[] {
   it('has one uid and one capability between orders, none of which an exec had to preserve', async () => {
     await killer.kill(UID);
     const ids = Array(4).fill(KILLER_UID).join('\t');
-    expect(killers()).toEqual([{ ids, capabilities: '80' }]);
+    expect(killers()).toMatchObject([{ ids, capabilities: '80' }]);
   });
 
   it('leaves when there is nothing to end for a while', async () => {
@@ -86,6 +86,21 @@ function killers(): { readonly ids: string; readonly capabilities: string }[] {
     await until('the killer has gone', () => killers().length === 0);
     expect(await brief.kill(UID)).toBe(true);
     brief.close();
+  });
+
+  it('is waited for where tasks leave it next to nothing of the processors', async () => {
+    await killer.kill(UID);
+    const pid = killers().at(-1)?.pid ?? NaN;
+    process.kill(pid, 'SIGSTOP');
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    try {
+      const killed = killer.kill(UID);
+      await jest.advanceTimersByTimeAsync(60_000);
+      process.kill(pid, 'SIGCONT');
+      expect(await killed).toBe(true);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('says so when it is killed itself, and is there again for the next order', async () => {

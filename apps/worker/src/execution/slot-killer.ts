@@ -5,8 +5,11 @@ import type { Readable, Writable } from 'node:stream';
 
 /** A killer that hears nothing for so long leaves, and another is started when there is something to end again. */
 const IDLE_MS = 10_000;
-/** One that takes longer for its act is not to be had. */
-const ANSWER_MS = 10_000;
+/**
+ * One that takes longer for its act is not to be had. Where tasks leave it little of the processors it may take many times
+ * what starting it takes, 50 ms of one; whoever ended it for that would begin anew each time.
+ */
+const ANSWER_MS = 600_000;
 
 /**
  * For each uid it reads, takes that as its effective one, kills all that this uid may kill, and answers. What it must not
