@@ -118,6 +118,30 @@ function killers(): { readonly pid: number; readonly ids: string; readonly capab
     expect(next || (await killer.kill(UID))).toBe(true);
   });
 
+  it('tells of the first order in a row that it did not carry out', async () => {
+    let told = 0;
+    const observed = new SlotKiller(KILLER_UID, undefined, () => (told += 1));
+    /** It is ended in the middle of its act. */
+    const failing = async (): Promise<void> => {
+      await observed.kill(UID);
+      const pid = killers().at(-1)?.pid ?? NaN;
+      process.kill(pid, 'SIGSTOP');
+      const killed = observed.kill(UID);
+      process.kill(pid, 'SIGKILL');
+      expect(await killed).toBe(false);
+    };
+    try {
+      await failing();
+      expect(told).toBe(1);
+      expect(await observed.kill(0)).toBe(false);
+      expect(told).toBe(1);
+      await failing();
+      expect(told).toBe(2);
+    } finally {
+      observed.close();
+    }
+  });
+
   // The worker does not even ask for it; what a killer does is tried where it could end nobody.
   it.each([0, -1, Number.NaN, KILLER_UID])('does nothing for the uid %p, and says so', async (uid) => {
     expect(await killer.kill(uid)).toBe(false);

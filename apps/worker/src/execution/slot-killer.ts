@@ -67,16 +67,22 @@ export class SlotKiller {
   #turn: Promise<unknown> = Promise.resolve();
   #process: Killer | null = null;
   #idle: NodeJS.Timeout | undefined;
+  #hasFailed = false;
 
+  /** @param onFailure is told of the first order in a row that was not carried out */
   constructor(
     private readonly ownUid: number,
     private readonly idleMs = IDLE_MS,
+    private readonly onFailure: () => void = () => undefined,
   ) {}
 
   /** Every process of the slot's uid has been sent SIGKILL: resolves with whether that is certain. */
   kill(uid: number): Promise<boolean> {
     const killed = this.#turn.then(() => this.#order(uid));
-    this.#turn = killed;
+    this.#turn = killed.then((isDone) => {
+      if (!isDone && !this.#hasFailed) this.onFailure();
+      this.#hasFailed = !isDone;
+    });
     return killed;
   }
 

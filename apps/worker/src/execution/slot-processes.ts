@@ -19,7 +19,14 @@ export class SlotProcesses implements OnModuleDestroy {
     private readonly log: EventLog,
   ) {
     const { isolation } = config;
-    this.#killer = isolation.kind === 'uid_per_slot' ? new SlotKiller(killerUidOf(isolation.baseUid)) : null;
+    // Until it works, no slot is found empty, and the attempts in them neither start nor end.
+    const onFailure = (): void => {
+      log.warn('slot_killer_failed');
+    };
+    this.#killer =
+      isolation.kind === 'uid_per_slot'
+        ? new SlotKiller(killerUidOf(isolation.baseUid), undefined, onFailure)
+        : null;
   }
 
   /**
