@@ -76,7 +76,7 @@ describe('the doctor, before a real control', () => {
   it('finds no problem for a worker that an operator allows', async () => {
     const before = await snapshotOf(database());
     const { stdout } = run(['doctor'], settingsOf(allowed));
-    expect(stdout).toMatch(/^ok +control: .* lets this worker register$/m);
+    expect(stdout).toMatch(/^ok +control: .* allows this worker$/m);
     expect(await snapshotOf(database())).toEqual(before);
   });
 

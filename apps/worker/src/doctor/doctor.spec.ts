@@ -17,7 +17,7 @@ import { examineStateDirectory } from './state-directory.js';
 const DAY_MS = 86_400_000;
 const USER = 1000;
 
-/** As control refuses a session of the future, once it has found that the worker may register. */
+/** As control refuses a claim in a session that has never begun, once it has found the worker allowed. */
 const REFUSED: Reply = { refuse: 'worker_session_fenced', status: 409 };
 
 let directory: string;
@@ -32,7 +32,7 @@ beforeAll(async () => {
     authority.certificate,
   );
   worker = await named(90 * DAY_MS);
-  control.on('register', () => REFUSED);
+  control.on('offers', () => REFUSED);
 });
 afterAll(() => control.stop());
 beforeEach(() => {
@@ -78,12 +78,10 @@ describe('the doctor', () => {
     const findings = await examined({}, false);
     expect(findings.filter(({ grade }) => grade === 'problem')).toEqual([]);
     expect(isFit(findings)).toBe(true);
-    expect(about(findings, 'control')[0]).toMatch(
-      /^ok: 127\.0\.0\.1:\d+ answers, and lets this worker register$/,
-    );
+    expect(about(findings, 'control')[0]).toMatch(/^ok: 127\.0\.0\.1:\d+ answers, and allows this worker$/);
     expect(existsSync(join(directory, 'state'))).toBe(false);
     expect(control.questions.map(({ operation, sessionId }) => [operation, sessionId])).toEqual([
-      ['register', 'ffffffff-ffff-7fff-bfff-ffffffffffff'],
+      ['offers', '00000000-0000-7000-8000-000000000000'],
     ]);
   });
 
@@ -218,9 +216,9 @@ describe('a control that cannot be worked with', () => {
     ],
     ['is something else', { json: {} }, 'not as the worker-facing listener of a control'],
   ] as const)('is found when what answers %s', async (_what, reply, sentence) => {
-    control.on('register', () => reply);
+    control.on('offers', () => reply);
     const found = await examineReachability(control.url, identity());
-    control.on('register', () => REFUSED);
+    control.on('offers', () => REFUSED);
     expect(found).toMatchObject({ grade: 'problem', sentence: expect.stringContaining(sentence) });
   });
 

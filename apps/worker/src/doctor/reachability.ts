@@ -1,19 +1,17 @@
-import { sha256Hex } from '@valise/contracts/documents';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { ValiseError, type FailureCode } from '@valise/contracts/failure';
-import { SESSION_REGISTER_SCHEMA, type SessionRegisterRequest } from '@valise/contracts/wire';
+import type { OfferRequest } from '@valise/contracts/wire';
 import { IngressClient } from '../ingress/ingress-client.js';
 import { pathOf } from '../ingress/ingress-path.js';
 import type { Message } from '../ingress/message.js';
 import { refusalOf } from '../ingress/refusal.js';
 import type { WorkerIdentity } from '../ingress/worker-identity.js';
-import { capabilitiesJson } from '../sessions/capabilities.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
 const SUBJECT = 'control';
 const DEADLINE_MS = 5000;
-const LEASE_DURATION_MS = 5000;
-/** Of the farthest future: no control begins it, whoever asks, for no later session could follow. */
-const IMPOSSIBLE_SESSION = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+/** Before all others: no worker's newest. */
+const FIRST_SESSION = '00000000-0000-7000-8000-000000000000';
 
 /** What can stand between the worker and control, by the error's code. */
 const OBSTACLES: Readonly<Record<string, string>> = {
@@ -36,8 +34,8 @@ const REFUSED: Partial<Record<FailureCode, string>> = {
 };
 
 /**
- * Sends control a registration that it must refuse, but only after it has taken the certificate and found that the worker
- * is one that an operator allows; nothing is changed by it.
+ * Sends control a claim in a session that has never begun. It must refuse that, but only after it has taken the
+ * certificate and found that the worker is one that an operator allows; nothing is changed by it.
  */
 export async function examineReachability(
   url: URL,
@@ -46,10 +44,10 @@ export async function examineReachability(
 ): Promise<Finding> {
   const client = new IngressClient(url, identity);
   try {
-    const session = { workerId: identity.workerId, sessionId: IMPOSSIBLE_SESSION };
-    const body = Buffer.from(JSON.stringify(registration()));
+    const session = { workerId: identity.workerId, sessionId: FIRST_SESSION };
+    const body = Buffer.from(JSON.stringify(claim()));
     const question = {
-      path: pathOf(session, 'register'),
+      path: pathOf(session, 'offers'),
       contentType: 'application/json',
       byteLength: body.length,
       chunks: () => [body],
@@ -64,22 +62,18 @@ export async function examineReachability(
   }
 }
 
-function registration(): Message<SessionRegisterRequest> {
-  const capabilities = capabilitiesJson();
+function claim(): Message<OfferRequest> {
   return {
-    schema: SESSION_REGISTER_SCHEMA,
-    capabilitiesJson: capabilities,
-    capabilitiesHash: sha256Hex(capabilities),
-    maxConcurrentRuns: 1,
-    availableSlots: 0,
-    leaseDurationMs: LEASE_DURATION_MS,
+    workerGeneration: 1,
+    offerId: randomUUID(),
+    leaseToken: randomBytes(32).toString('base64url'),
   };
 }
 
 function judged({ host }: URL, code: FailureCode): Finding {
   const refused = REFUSED[code];
   if (refused !== undefined) return problem(SUBJECT, `${host} ${refused}`);
-  if (code === 'worker_session_fenced') return ok(SUBJECT, `${host} answers, and lets this worker register`);
+  if (code === 'worker_session_fenced') return ok(SUBJECT, `${host} answers, and allows this worker`);
   return code === 'rate_limited' || code === 'control_unreachable'
     ? warning(SUBJECT, `${host} answers that it can take no request at the moment`)
     : problem(SUBJECT, `${host} answers, but not as the worker-facing listener of a control`);
