@@ -43,10 +43,19 @@ function shellFinding(): Finding {
 
 /** What tasks leave behind becomes the first process's, and stays in the process table until that takes it out. */
 function initFinding(firstProcess: string): Finding {
-  const [command = ''] = readFileSync(firstProcess, 'latin1').split('\0');
-  return basename(command) === 'node'
+  return isNode(firstProcess)
     ? problem('init', 'is missing: what tasks leave fills the process table (docker run --init, or tini)')
     : ok('init', 'takes what tasks leave out of the process table');
+}
+
+function isNode(commandLine: string): boolean {
+  try {
+    const [command = ''] = readFileSync(commandLine, 'latin1').split('\0');
+    return basename(command) === 'node';
+  } catch {
+    // It is another user's, and hidden from us (hidepid).
+    return false;
+  }
 }
 
 function coreFindings(): Finding[] {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { WorkerConfig } from '../config/worker-config.js';
-import { killerUidOf } from '../execution/slot-killer.js';
+import { canHaveKiller, killerUidOf } from '../execution/slot-killer.js';
 import { assertUnnamed, LOCK_DIRECTORY } from '../execution/slot-uids.js';
 import { unprivilegedAs } from '../execution/unprivileged.js';
 import { brokenRule, ok, problem, warning, type Finding } from './finding.js';
@@ -54,6 +54,9 @@ async function examineCapabilities(uid: number): Promise<Finding[]> {
   if (echoed.done === true) {
     const needed = 'SETUID and SETGID are needed, and setpriv';
     return [problem('slot start', `no process can be started under a slot’s uid: ${needed}`)];
+  }
+  if (!canHaveKiller(uid)) {
+    return [problem('slot end', 'what ends all of a slot cannot be had: no task starts')];
   }
   return [
     ok('slot start', 'a process can be started under a slot’s uid, and dies with the worker'),

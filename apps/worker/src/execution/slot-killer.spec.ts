@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { until } from '../../../../test/support/until.js';
 import { IS_ROOT, TEST_BASE_UID } from '../../spec/worker-under-test.js';
-import { killerOf, killerUidOf, openProgram, SlotKiller } from './slot-killer.js';
+import { canHaveKiller, killerOf, killerUidOf, openProgram, SlotKiller } from './slot-killer.js';
 
 const UID = TEST_BASE_UID + 700;
 const OTHER_UID = TEST_BASE_UID + 701;
@@ -47,7 +47,7 @@ function killers(): { readonly pid: number; readonly ids: string; readonly capab
   });
 }
 
-(IS_ROOT ? describe : describe.skip)('what ends slots', () => {
+(IS_ROOT ? describe : describe.skip)('a killer of slots', () => {
   it('ends every process of a slot’s uid, also of other sessions, and none of another, each time', async () => {
     const other = sleeper(OTHER_UID);
     try {
@@ -101,6 +101,11 @@ function killers(): { readonly pid: number; readonly ids: string; readonly capab
     } finally {
       jest.useRealTimers();
     }
+  });
+
+  it('is known to be had, or not, without an order', () => {
+    expect(canHaveKiller(KILLER_UID)).toBe(true);
+    expect(canHaveKiller(0)).toBe(false);
   });
 
   it('says so when it is killed itself, and is there again for the next order', async () => {

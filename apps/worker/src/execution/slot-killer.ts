@@ -1,4 +1,4 @@
-import { spawn, type ChildProcessByStdio, type StdioOptions } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcessByStdio, type StdioOptions } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
@@ -13,20 +13,24 @@ const ANSWER_MS = 600_000;
 
 /**
  * For each uid it reads, takes that as its effective one, kills all that this uid may kill, and answers. What it must not
- * be allowed to do is checked before each act: with a uid of root's or another capability it would end the whole machine.
+ * be allowed to do is checked before each act, and at its start: with a uid of root's or another capability it would end the whole machine.
  */
 const SCRIPT = `
 const { readFileSync, readSync, writeSync } = require('fs');
 const own = Number(process.argv[1]);
 const order = Buffer.alloc(16);
-for (let length; (length = readSync(0, order)) > 0;) {
-  const uid = Number(order.toString('latin1', 0, length));
-  if (!(own > 0 && uid > own)) process.exit(1);
-  process.seteuid(uid);
+function assertOnly(uid) {
   const status = readFileSync('/proc/self/status', 'latin1');
   const ids = ['\\nUid:', own, uid, own, ''].join('\\t');
-  const isOnlyTheSlots = /^CapEff:\\t0+80$/m.test(status) && status.includes(ids);
-  if (!isOnlyTheSlots) process.exit(1);
+  const isOnly = own > 0 && /^CapEff:\\t0+80$/m.test(status) && status.includes(ids);
+  if (!isOnly) process.exit(1);
+}
+assertOnly(own);
+for (let length; (length = readSync(0, order)) > 0;) {
+  const uid = Number(order.toString('latin1', 0, length));
+  if (!(uid > own)) process.exit(1);
+  process.seteuid(uid);
+  assertOnly(uid);
   try {
     process.kill(-1, 'SIGKILL');
   } catch (error) {
@@ -57,6 +61,17 @@ export const killerOf = (ownUid: number): readonly string[] => {
   const ids = ['--reuid', String(ownUid), '--clear-groups'];
   return [...ids, '--inh-caps', SETUID, '--ambient-caps', SETUID, '--', ...script];
 };
+
+/** Whether there can be a killer here: one is started and leaves, for it finds no order. */
+export function canHaveKiller(ownUid: number): boolean {
+  const program = openProgram();
+  try {
+    const stdio: StdioOptions = ['ignore', 'ignore', 'ignore', program];
+    return spawnSync('setpriv', killerOf(ownUid), { env: {}, cwd: '/', stdio }).status === 0;
+  } finally {
+    closeSync(program);
+  }
+}
 
 /**
  * Ends everything of a slot in one act of the kernel, which no fork can slip through (kill(2) with pid -1, under the lock
