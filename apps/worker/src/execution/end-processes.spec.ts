@@ -112,7 +112,7 @@ describe.each(owners)('a task that is known by %s', (_, ownerOf) => {
 describe('ending processes', () => {
   it('ends what was started for a slot before it has taken the uid of the slot', async () => {
     const owner: ProcessOwner = { kind: 'uid', uid: UID, leader: null };
-    const { pid, ended } = await task('echo up; sleep 60; :', attemptOf());
+    const { pid, ended } = await task('echo up; exec sleep 60', attemptOf());
     expect(await endProcesses({ ...owner, leader: identify(pid) }, 0, NEVER)).toBe(true);
     await ended;
   });
