@@ -11,7 +11,7 @@ import { MountedSecrets } from './support/mounted-secrets.js';
 import { PlayedWorker } from './support/played-worker.js';
 import { useDatabase } from './support/postgres.js';
 import { OPERATOR, PROJECT, publication, SECRET } from './support/published-task.js';
-import { TestPki, TRUST_DOMAIN } from './support/test-pki.js';
+import { TestPki } from './support/test-pki.js';
 import { PlainAddress } from './support/wire/plain-address.js';
 import { wireCaller } from './support/wire/wire-caller.js';
 import { WireClient } from './support/wire/wire-client.js';
@@ -31,7 +31,7 @@ let release: () => void = () => undefined;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'valise-hung-'));
-  const pki = await TestPki.create(join(directory, 'pki'), TRUST_DOMAIN);
+  const pki = await TestPki.create(join(directory, 'pki'));
   await pki.revoke();
   const secrets = new MountedSecrets(join(directory, 'secrets'));
   const settings = new Settings({

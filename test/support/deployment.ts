@@ -15,7 +15,7 @@ import { PlayedWorker } from './played-worker.js';
 import type { TestDatabase } from './postgres.js';
 import { logged, Programs } from './programs.js';
 import { PROJECT, publication } from './published-task.js';
-import { type TestIdentity, TestPki, TRUST_DOMAIN } from './test-pki.js';
+import { type TestIdentity, TestPki } from './test-pki.js';
 import { until } from './until.js';
 import { wireCaller, type WireCaller } from './wire/wire-caller.js';
 import { type Answer, WireClient } from './wire/wire-client.js';
@@ -48,7 +48,7 @@ export class Deployment {
   ): Promise<Deployment> {
     const directory = mkdtempSync(join(tmpdir(), 'valise-e2e-'));
     chmodSync(directory, 0o711);
-    const pki = await TestPki.create(join(directory, 'pki'), TRUST_DOMAIN);
+    const pki = await TestPki.create(join(directory, 'pki'));
     const deployment = new Deployment(directory, database, pki);
     try {
       await deployment.startControl(settings);

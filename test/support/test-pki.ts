@@ -23,7 +23,6 @@ export class TestPki {
 
   private constructor(
     private readonly directory: string,
-    private readonly trustDomain: string,
     readonly authority: TestAuthority,
   ) {
     this.caFile = join(directory, 'ca.pem');
@@ -31,9 +30,9 @@ export class TestPki {
     this.writeAuthorities([authority]);
   }
 
-  static async create(directory: string, trustDomain: string): Promise<TestPki> {
+  static async create(directory: string): Promise<TestPki> {
     mkdirSync(directory, { mode: 0o700 });
-    return new TestPki(directory, trustDomain, await TestAuthority.create());
+    return new TestPki(directory, await TestAuthority.create());
   }
 
   server(name: string, lifetime?: Lifetime): Promise<TestIdentity> {
@@ -45,11 +44,11 @@ export class TestPki {
   }
 
   worker(workerId: string, by = this.authority): Promise<TestIdentity> {
-    return this.client(`spiffe://${this.trustDomain}/worker/${workerId}`, undefined, by);
+    return this.client(`spiffe://${TRUST_DOMAIN}/worker/${workerId}`, undefined, by);
   }
 
   operator(operatorId: string): Promise<TestIdentity> {
-    return this.client(`spiffe://${this.trustDomain}/operator/${operatorId}`);
+    return this.client(`spiffe://${TRUST_DOMAIN}/operator/${operatorId}`);
   }
 
   /** A client certificate with exactly these URI SANs. */

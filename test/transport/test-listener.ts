@@ -38,7 +38,7 @@ export class TestListener {
 
   static async create(): Promise<TestListener> {
     const directory = mkdtempSync(join(tmpdir(), 'valise-transport-'));
-    const pki = await TestPki.create(join(directory, 'pki'), TRUST_DOMAIN);
+    const pki = await TestPki.create(join(directory, 'pki'));
     const controlCaFile = join(directory, 'control-ca.pem');
     copyFileSync(pki.caFile, controlCaFile);
     return new TestListener(directory, pki, await pki.server('control'), controlCaFile);

@@ -11,7 +11,7 @@ import {
 import type { Offer } from '@valise/contracts/wire';
 import type { Message } from '../src/ingress/message.js';
 import { offerOf } from './plan.js';
-import type { KeyAndCertificate } from './pki.js';
+import type { Issued } from '../../../test/support/test-authority.js';
 
 /** One question of the worker, as it came. */
 export interface Question {
@@ -57,7 +57,7 @@ export class FakeControl {
 
   private constructor(private readonly server: Server) {}
 
-  static async start({ certificate, key }: KeyAndCertificate, authority: string): Promise<FakeControl> {
+  static async start({ certificate, key }: Issued, authority: string): Promise<FakeControl> {
     const server = createServer({
       cert: certificate,
       key,

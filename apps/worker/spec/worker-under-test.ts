@@ -10,7 +10,8 @@ import { EventLog } from '../src/events/event-log.js';
 import { WorkerModule } from '../src/worker.module.js';
 import { until } from '../../../test/support/until.js';
 import { FakeControl, type Question } from './fake-control.js';
-import { TestAuthority } from './pki.js';
+import { TestAuthority } from '../../../test/support/test-authority.js';
+import { issueControl, issueWorker } from './credentials.js';
 
 export const IS_ROOT = process.getuid?.() === 0;
 
@@ -33,10 +34,10 @@ export class WorkerUnderTest {
 
   static async create(settings: Settings = {}): Promise<WorkerUnderTest> {
     const authority = await TestAuthority.create();
-    const server = await authority.issue([{ type: 'ip', value: '127.0.0.1' }]);
+    const server = await issueControl(authority);
     const directory = await mkdtemp(join(tmpdir(), 'valise-worker-'));
-    await writeFile(join(directory, 'ca.pem'), authority.certificate);
-    const control = await FakeControl.start(server, authority.certificate);
+    await writeFile(join(directory, 'ca.pem'), authority.pem);
+    const control = await FakeControl.start(server, authority.pem);
     const worker = new WorkerUnderTest(control, directory, authority, settings);
     await worker.rename('worker-1');
     return worker;
@@ -44,9 +45,7 @@ export class WorkerUnderTest {
 
   /** The worker's next start is under a certificate of this name. */
   async rename(workerId: string): Promise<void> {
-    const { certificate, key } = await this.authority.issue([
-      { type: 'url', value: `spiffe://test/worker/${workerId}` },
-    ]);
+    const { certificate, key } = await issueWorker(this.authority, workerId);
     await writeFile(join(this.directory, 'worker.pem'), certificate);
     await writeFile(join(this.directory, 'worker.key'), key, { mode: 0o600 });
   }

@@ -4,7 +4,7 @@ import { programFile } from '../../../../test/support/built-program.js';
 import { useDeployment } from '../../../../test/support/deployment.js';
 import { useDatabase } from '../../../../test/support/postgres.js';
 import { snapshotOf } from '../../../../test/support/snapshot.js';
-import { type TestIdentity, TestPki, TRUST_DOMAIN } from '../../../../test/support/test-pki.js';
+import { type TestIdentity, TestPki } from '../../../../test/support/test-pki.js';
 import { TestAuthority } from '../../../../test/support/test-authority.js';
 import { readConfig } from '../config/read-config.js';
 import { readIdentity } from '../ingress/worker-identity.js';
@@ -103,7 +103,7 @@ describe('the doctor, before a real control', () => {
   });
 
   it('finds that control’s certificate is of another authority', async () => {
-    const { caFile } = await TestPki.create(join(deployment().directory, 'other'), TRUST_DOMAIN);
+    const { caFile } = await TestPki.create(join(deployment().directory, 'other'));
     const settings = { ...settingsOf(allowed), VALISE_TLS_CA_FILE: caFile };
     expect(await saidOfControl(settings)).toMatch(/^problem: .* no authority in VALISE_TLS_CA_FILE$/);
   });

@@ -3,7 +3,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeControl, type Reply } from '../../spec/fake-control.js';
-import { TestAuthority, type KeyAndCertificate } from '../../spec/pki.js';
+import { type Issued, TestAuthority } from '../../../../test/support/test-authority.js';
+import { issueControl, issueWorker } from '../../spec/credentials.js';
 import { IS_ROOT, TEST_BASE_UID } from '../../spec/worker-under-test.js';
 import { readConfig } from '../config/read-config.js';
 import type { WorkerConfig } from '../config/worker-config.js';
@@ -23,14 +24,11 @@ const REFUSED: Reply = { refuse: 'worker_session_fenced', status: 409 };
 let directory: string;
 let authority: TestAuthority;
 let control: FakeControl;
-let worker: KeyAndCertificate;
+let worker: Issued;
 
 beforeAll(async () => {
   authority = await TestAuthority.create();
-  control = await FakeControl.start(
-    await authority.issue([{ type: 'ip', value: '127.0.0.1' }]),
-    authority.certificate,
-  );
+  control = await FakeControl.start(await issueControl(authority), authority.pem);
   worker = await named(90 * DAY_MS);
   control.on('offers', () => REFUSED);
 });
@@ -43,10 +41,9 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-const named = (endsInMs: number): Promise<KeyAndCertificate> =>
-  authority.issue([{ type: 'url', value: 'spiffe://test/worker/worker-1' }], endsInMs);
+const named = (endsInMs: number): Promise<Issued> => issueWorker(authority, 'worker-1', endsInMs);
 
-function writeIdentity({ certificate, key }: KeyAndCertificate, ca = authority.certificate): void {
+function writeIdentity({ certificate, key }: Issued, ca = authority.pem): void {
   writeFileSync(join(directory, 'worker.pem'), certificate);
   writeFileSync(join(directory, 'worker.key'), key, { mode: 0o600 });
   writeFileSync(join(directory, 'ca.pem'), ca);
@@ -184,7 +181,7 @@ describe('a control that cannot be worked with', () => {
 
   const urlOf = (server: Server): URL =>
     new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  const identity = (ca = authority.certificate) => ({
+  const identity = (ca = authority.pem) => ({
     workerId: 'worker-1',
     certificate: Buffer.from(worker.certificate),
     key: Buffer.from(worker.key),
@@ -223,8 +220,8 @@ describe('a control that cannot be worked with', () => {
   });
 
   it('is found when another authority has issued its certificate', async () => {
-    const { certificate } = await TestAuthority.create();
-    expect(await examineReachability(control.url, identity(certificate))).toMatchObject({
+    const foreign = await TestAuthority.create();
+    expect(await examineReachability(control.url, identity(foreign.pem))).toMatchObject({
       grade: 'problem',
       sentence: expect.stringContaining('no authority in VALISE_TLS_CA_FILE'),
     });

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { until } from '../../../../test/support/until.js';
-import { type KeyAndCertificate, TestAuthority } from '../../spec/pki.js';
+import { type Issued, TestAuthority } from '../../../../test/support/test-authority.js';
+import { issueControl, issueWorker } from '../../spec/credentials.js';
 import type { WorkerConfig } from '../config/worker-config.js';
 import { EventLog } from '../events/event-log.js';
 import { IdentityRenewal } from './identity-renewal.js';
@@ -34,18 +35,18 @@ let client: IngressClient;
 let renewal: IdentityRenewal;
 let events: unknown[];
 
-const issue = (workerId: string, endsInMs = HOUR_MS): Promise<KeyAndCertificate> =>
-  authority.issue([{ type: 'url', value: `spiffe://test/worker/${workerId}` }], endsInMs);
+const issue = (workerId: string, endsInMs = HOUR_MS): Promise<Issued> =>
+  issueWorker(authority, workerId, endsInMs);
 
 /** Puts certificate and key there, each in one act. */
-function lay({ certificate, key }: KeyAndCertificate): void {
+function lay({ certificate, key }: Issued): void {
   for (const [name, content] of Object.entries({ 'worker.pem': certificate, 'worker.key': key })) {
     writeFileSync(join(directory, 'new'), content, { mode: 0o600 });
     renameSync(join(directory, 'new'), join(directory, name));
   }
 }
 
-async function begin(identity: KeyAndCertificate): Promise<void> {
+async function begin(identity: Issued): Promise<void> {
   lay(identity);
   const { port } = server.address() as AddressInfo;
   const config = {
@@ -65,10 +66,10 @@ async function begin(identity: KeyAndCertificate): Promise<void> {
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'valise-identity-'));
   authority = await TestAuthority.create();
-  writeFileSync(join(directory, 'ca.pem'), authority.certificate);
-  const { certificate: cert, key } = await authority.issue([{ type: 'ip', value: '127.0.0.1' }]);
+  writeFileSync(join(directory, 'ca.pem'), authority.pem);
+  const { certificate: cert, key } = await issueControl(authority);
   [connections, serials, answers, events] = [0, [], [], []];
-  server = createServer({ cert, key, ca: authority.certificate, requestCert: true }, (request, response) => {
+  server = createServer({ cert, key, ca: authority.pem, requestCert: true }, (request, response) => {
     if (request.socket instanceof TLSSocket) serials.push(request.socket.getPeerCertificate().serialNumber);
     request.resume();
     answers.push(() => response.setHeader('content-length', 0).end());
