@@ -155,7 +155,7 @@ export class FakeControl {
       case 'running':
         return this.activation(question, 'applied', 'running');
       case 'lease-control':
-        return this.renewal(question, { status: 'renewed' });
+        return this.renewal({ status: 'renewed' });
       case 'secrets':
         return this.#deliver(question);
       case 'artifacts': {
@@ -183,7 +183,7 @@ export class FakeControl {
     return { json: { schema: 'qinglong/remote-run-activation@v1', status, snapshot } };
   }
 
-  renewal(_question: Question, answer: object): Reply {
+  renewal(answer: object): Reply {
     return { json: { leaseVersion: this.#version++, expiresAtMs: Date.now() + 30_000, ...answer } };
   }
 

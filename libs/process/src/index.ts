@@ -1,9 +1,3 @@
 export { forget, offHeap } from './off-heap.js';
 export { standardOutput } from './standard-output.js';
-export {
-  forbidCoreFiles,
-  inheritableDescriptors,
-  secureOwnProcess,
-  warnOfSwap,
-  type Warn,
-} from './own-process.js';
+export { forbidCoreFiles, inheritableDescriptors, secureOwnProcess, warnOfSwap } from './own-process.js';

@@ -11,8 +11,8 @@ const WAIT_MS = 5;
 const nobodyWakes = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Standard output as a descriptor that fails where it would block. What can be opened again is, for the flag belongs to
- * the opened file, and others may have that too (the shell its terminal, a pipeline's other programs their pipe).
+ * Standard output as a descriptor that fails where it would block. It is opened again where that is possible: the flag
+ * belongs to the opened file, which others may share (the shell its terminal, a pipeline's other programs their pipe).
  */
 function openedWithoutBlocking(): number {
   const output = fstatSync(STANDARD_OUTPUT);
@@ -28,8 +28,8 @@ function openedWithoutBlocking(): number {
 
 /**
  * Where a program's log goes, each line at once and whole. What cannot be written (nobody reads, the disk is full) is lost,
- * and counted in a line of its own when writing works again: no line is worth the work that it tells of. Waiting for a slow
- * reader takes 100 ms, and beyond them a hundredth of the time; for one that has stalled, nothing.
+ * and counted in a line of its own when writing works again: no line is worth the work that it tells of. It waits for a slow
+ * reader 100 ms, and after that 1 % of the time; for one that has stalled, not at all.
  */
 class StandardOutput {
   #descriptor: number | null = null;

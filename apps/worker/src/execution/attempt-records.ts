@@ -24,7 +24,7 @@ export class AttemptRecords {
   }
 
   /**
-   * The disk knows of what is about to be done.
+   * Writes down what is about to be done, before it is.
    * @throws AttemptRefused when it does not take it; ValiseError internal_error when it cannot happen in this state
    */
   async announce({ slot, names }: Attempt, event: InboxEvent): Promise<void> {

@@ -236,8 +236,8 @@ describe('before anything is started, an attempt', () => {
 
   it('is cancelled when control asks for a stop while the secrets are not to be had', async () => {
     worker.control.on('secrets', refuse(503, 'worker_ingress_unavailable'));
-    worker.control.on('lease-control', (question) =>
-      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
+    worker.control.on('lease-control', () =>
+      worker.control.renewal({ status: 'stop_requested', stop: { reason: 'user' } }),
     );
     expect(await refused(withSecrets(script()))).toBe('stopped_by_operator');
   });

@@ -23,7 +23,9 @@ import { WorkerService } from './worker.service.js';
 async function reserveSlotUids({ isolation, slots }: WorkerConfig, inbox: Inbox): Promise<SlotUids> {
   if (isolation.kind !== 'uid_per_slot') return SlotUids.NONE;
   const configured = Array.from({ length: slots }, (_, slot) => slot);
-  const slotUids = [...new Set([...configured, ...inbox.occupiedSlots])].map((slot) => isolation.baseUid + slot);
+  const slotUids = [...new Set([...configured, ...inbox.occupiedSlots])].map(
+    (slot) => isolation.baseUid + slot,
+  );
   try {
     return await SlotUids.reserve([killerUidOf(isolation.baseUid), ...slotUids]);
   } catch (error) {

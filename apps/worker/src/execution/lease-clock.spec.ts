@@ -67,7 +67,7 @@ describe('a lease', () => {
       worker.control.on('lease-control', () => 'silence');
       sentAtMs = performance.now();
       await pause(LEASE_MS / 3);
-      return worker.control.renewal(question, { status: 'renewed' });
+      return worker.control.renewal({ status: 'renewed' });
     });
     expect((await worker.control.heard('completion')).body).toMatchObject({ reasonCode: 'lease_lost' });
     expect(performance.now() - sentAtMs).toBeLessThan(LEASE_MS);
@@ -96,8 +96,8 @@ describe('a timeout', () => {
     worker.control.queue.push(waiting);
     await worker.start();
     await worker.control.heard('running');
-    worker.control.on('lease-control', (question) =>
-      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'timeout' } }),
+    worker.control.on('lease-control', () =>
+      worker.control.renewal({ status: 'stop_requested', stop: { reason: 'timeout' } }),
     );
     expect((await worker.control.heard('completion')).body).toMatchObject({
       result: { outcome: 'timed_out' },
@@ -112,8 +112,8 @@ describe('a stop that control asks for', () => {
     await worker.start();
     await worker.control.heard('running');
     const askedAtMs = performance.now();
-    worker.control.on('lease-control', (question) =>
-      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
+    worker.control.on('lease-control', () =>
+      worker.control.renewal({ status: 'stop_requested', stop: { reason: 'user' } }),
     );
     await worker.control.heard('completion');
     // A period is a third of the duration; what is more is a busy machine's.

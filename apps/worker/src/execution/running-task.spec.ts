@@ -35,8 +35,8 @@ describe('a running task', () => {
   it('is stopped when control asks, has its grace, and the attempt is cancelled', async () => {
     const completion = worker.endOf(plan(endless), 'completion');
     await running();
-    worker.control.on('lease-control', (question) =>
-      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
+    worker.control.on('lease-control', () =>
+      worker.control.renewal({ status: 'stop_requested', stop: { reason: 'user' } }),
     );
     const { body } = await completion;
     expect(body).toMatchObject({
@@ -49,8 +49,8 @@ describe('a running task', () => {
   it('has succeeded when it exits with 0 on a stop', async () => {
     const completion = worker.endOf(plan(endless.replace('exit 9', 'exit 0')), 'completion');
     await running();
-    worker.control.on('lease-control', (question) =>
-      worker.control.renewal(question, { status: 'stop_requested', stop: { reason: 'user' } }),
+    worker.control.on('lease-control', () =>
+      worker.control.renewal({ status: 'stop_requested', stop: { reason: 'user' } }),
     );
     expect((await completion).body.result).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
   });

@@ -134,7 +134,7 @@ type Killer = ChildProcessByStdio<Writable, Readable, null>;
 function started(ownUid: number): Killer {
   const program = openProgram();
   const killer = spawnedWith(program, ownUid);
-  // Told by the end of its output already; without listeners they would end the worker.
+  // The end of its output tells already; without listeners they would end the worker.
   for (const emitter of [killer, killer.stdin, killer.stdout]) emitter.on('error', () => undefined);
   for (const handle of [killer, killer.stdin as Socket, killer.stdout as Socket]) handle.unref();
   return killer;
