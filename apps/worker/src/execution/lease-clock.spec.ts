@@ -63,7 +63,7 @@ describe('a lease', () => {
     await worker.start();
     await worker.control.heard('running');
     let sentAtMs = 0;
-    worker.control.on('lease-control', async (question) => {
+    worker.control.on('lease-control', async () => {
       worker.control.on('lease-control', () => 'silence');
       sentAtMs = performance.now();
       await pause(LEASE_MS / 3);
