@@ -7,7 +7,7 @@ import type { Readable, Writable } from 'node:stream';
 const IDLE_MS = 10_000;
 /**
  * One that takes longer for its act is not to be had. Where tasks leave it little of the processors it may take many times
- * what starting it takes, 50 ms of one; whoever ended it for that would begin anew each time.
+ * what starting it takes, 0.1 s of one; whoever ended it for that would begin anew each time.
  */
 const ANSWER_MS = 600_000;
 
