@@ -73,7 +73,7 @@ function killers(): { readonly pid: number; readonly ids: string; readonly capab
     await until('the killer has gone', () => killers().length === 0);
   });
 
-  // An exec under no_new_privs gives up every id and capability that is not so, in kernels before 6.17.
+  // An exec under no_new_privs gives up every id and capability that is not so, in some kernels (6.1).
   it('has one uid and one capability between orders, none of which an exec had to preserve', async () => {
     await killer.kill(UID);
     const ids = Array(4).fill(KILLER_UID).join('\t');

@@ -54,7 +54,7 @@ export const openProgram = (): number => openSync('/proc/self/exe', 'r');
 
 /**
  * The arguments of setpriv with which it becomes a killer of `ownUid`. It is that in every respect while it is executed:
- * a kernel before 6.17 gives up an effective uid that is not the real one, where nobody may gain privileges by exec.
+ * some kernels (6.1) give up an effective uid that is not the real one, where nobody may gain privileges by exec.
  */
 export const killerOf = (ownUid: number): readonly string[] => {
   const script = [PROGRAM, '-e', SCRIPT, String(ownUid)];
