@@ -10,7 +10,7 @@ import type { Workplace } from './workplace.js';
 
 const MAIN = join(__dirname, '../../../../../worker/apps/worker/src/main.js');
 
-/** User ids that neither Debian's nor systemd's ranges give to anybody: every second, for the one below ends the slot. */
+/** User ids that neither Debian's nor systemd's ranges give to anybody: every second, for the one below is the killer's. */
 const FREE_UIDS = { first: 60_579, count: 302 } as const;
 
 /** By what the processes of the worker's one slot will be known. @throws Refusal */

@@ -25,7 +25,7 @@ export class AttemptRecords {
 
   /**
    * Writes down what is about to be done, before it is.
-   * @throws AttemptRefused when it does not take it; ValiseError internal_error when it cannot happen in this state
+   * @throws AttemptRefused when the disk does not take it; ValiseError internal_error when it cannot happen in this state
    */
   async announce({ slot, names }: Attempt, event: InboxEvent): Promise<void> {
     try {

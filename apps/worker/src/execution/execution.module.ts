@@ -19,7 +19,7 @@ import { SlotService } from './slot.service.js';
 import { TaskService } from './task.service.js';
 import { WorkerService } from './worker.service.js';
 
-/** Of every slot that this start has, the ones included that only the inbox knows, and of what ends them. */
+/** Of every slot that this start has, the ones included that only the inbox knows, and of their killer. */
 async function reserveSlotUids({ isolation, slots }: WorkerConfig, inbox: Inbox): Promise<SlotUids> {
   if (isolation.kind !== 'uid_per_slot') return SlotUids.NONE;
   const configured = Array.from({ length: slots }, (_, slot) => slot);

@@ -13,7 +13,8 @@ const ANSWER_MS = 600_000;
 
 /**
  * For each uid it reads, takes that as its effective one, kills all that this uid may kill, and answers. What it must not
- * be allowed to do is checked before each act, and at its start: with a uid of root's or another capability it would end the whole machine.
+ * be allowed to do is checked at its start and before each act: with a uid of root's or another capability it would end the
+ * whole machine.
  */
 const SCRIPT = `
 const { readFileSync, readSync, writeSync } = require('fs');
